@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Targets of the selftests; included by the top Makefile, also usable alone
+# (make -f scripts/selftests.mk selftests).
+
+SELFTESTS_DIR := selftests
+SELFTESTS_OUT := build/selftests
+SELFTESTS_CFLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Werror \
+	-Wno-missing-field-initializers -I$(SELFTESTS_DIR)/lib
+
+# Every C file of a test folder is one program.
+SELFTESTS_SRC := $(wildcard $(addprefix $(SELFTESTS_DIR)/, \
+	verbs/*.c integrity/*.c cm/*.c link/*.c netns/*.c))
+SELFTESTS_BIN := $(SELFTESTS_SRC:$(SELFTESTS_DIR)/%.c=$(SELFTESTS_OUT)/%)
+SELFTESTS_LIB := $(SELFTESTS_OUT)/lib/vt.o
+
+.PHONY: selftests check-vm check-perftest clean-selftests
+
+selftests: $(SELFTESTS_BIN)
+
+$(SELFTESTS_LIB): $(SELFTESTS_DIR)/lib/vt.c $(SELFTESTS_DIR)/lib/vt.h
+	@mkdir -p $(@D)
+	$(CC) $(SELFTESTS_CFLAGS) -c -o $@ $<
+
+$(SELFTESTS_BIN): $(SELFTESTS_OUT)/%: $(SELFTESTS_DIR)/%.c $(SELFTESTS_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(SELFTESTS_CFLAGS) -o $@ $< $(SELFTESTS_LIB) \
+		-lrdmacm -libverbs -lpthread
+
+# make check-vm [T=pattern]: the selftests in the test VM.
+check-vm: selftests
+	$(SELFTESTS_DIR)/run-vm-tests.sh $(T)
+
+# make check-perftest: the whole perftest matrix.
+check-perftest: selftests
+	$(SELFTESTS_DIR)/run-vm-tests.sh --suite perftest
+
+clean-selftests:
+	rm -rf $(SELFTESTS_OUT)

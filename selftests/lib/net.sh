@@ -1,0 +1,163 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Topologies. Every rig joins two interfaces by a veth pair:
+#
+#   two namespaces (RIG=2ns, rdma_soft)        one namespace (RIG=1ns)
+#   netns a            netns b                 initial netns
+#   va 10.9.0.1/24 --- vb 10.9.0.2/24          va 10.9.0.1/32 --- vb 10.9.0.2/32
+#      fd09::1/64         fd09::2/64              fd09::1/128        fd09::2/128
+#   DEVA on va         DEVB on vb              policy rules send the packets over
+#                                              the pair, not over lo (rxe of 6.1
+#                                              knows only the initial netns)
+#
+# Addresses are static, neighbours permanent: nothing waits for DAD or ARP.
+
+RIG=${RIG:-2ns}
+IFA=va
+IFB=vb
+A4=10.9.0.1
+B4=10.9.0.2
+A6=fd09::1
+B6=fd09::2
+MACA=02:09:00:00:00:0a
+MACB=02:09:00:00:00:0b
+
+# in_a CMD..., in_b CMD...: run in the namespace of that end.
+if [ "$RIG" = 2ns ]; then
+	NSA=a
+	NSB=b
+	in_a() { ip netns exec a "$@"; }
+	in_b() { ip netns exec b "$@"; }
+else
+	NSA=
+	NSB=
+	in_a() { "$@"; }
+	in_b() { "$@"; }
+fi
+
+# setup_ns NAME...: namespaces with lo up and no DAD delay.
+setup_ns()
+{
+	local ns
+	for ns; do
+		ip netns add "$ns" || fail "cannot create netns $ns"
+		ip -n "$ns" link set lo up
+		ip netns exec "$ns" sysctl -qw net.ipv6.conf.all.accept_dad=0 \
+			net.ipv6.conf.default.accept_dad=0
+	done
+}
+
+# veth_end NS IF ADDR4 ADDR6 PEER4 PEER6 PEERMAC MTU
+veth_end()
+{
+	local ip=(ip)
+	[ -z "$1" ] || ip=(ip -n "$1")
+	"${ip[@]}" link set "$2" mtu "$8" up || fail "cannot set up $2"
+	"${ip[@]}" addr add "$3" dev "$2"
+	"${ip[@]}" -6 addr add "$4" dev "$2" nodad
+	"${ip[@]}" neigh replace "$5" lladdr "$7" dev "$2" nud permanent
+	"${ip[@]}" -6 neigh replace "$6" lladdr "$7" dev "$2" nud permanent
+}
+
+rig_two_ns()
+{
+	local mtu=$1
+	setup_ns a b
+	ip -n a link add "$IFA" address $MACA type veth peer name "$IFB" \
+		address $MACB netns b || fail 'cannot create the veth pair'
+	veth_end a "$IFA" $A4/24 $A6/64 $B4 $B6 $MACB "$mtu"
+	veth_end b "$IFB" $B4/24 $B6/64 $A4 $A6 $MACA "$mtu"
+	# UC and UD have no retransmission: the pair itself must not drop
+	sysctl -qw net.core.netdev_max_backlog=20000
+}
+
+# policy FAMILY A B: traffic between A and B takes the pair in both directions.
+policy()
+{
+	local f=$1 a=$2 b=$3
+	ip "$f" rule add pref 32000 lookup local
+	ip "$f" rule del pref 0 lookup local
+	ip "$f" rule add pref 5 iif "$IFA" lookup local
+	ip "$f" rule add pref 6 iif "$IFB" lookup local
+	ip "$f" rule add pref 10 from "$a" to "$b" lookup 100
+	ip "$f" rule add pref 11 from "$b" to "$a" lookup 101
+	ip "$f" route add "$b" dev "$IFA" src "$a" table 100
+	ip "$f" route add "$a" dev "$IFB" src "$b" table 101
+}
+
+rig_one_ns()
+{
+	local mtu=$1 i
+	for i in all default; do
+		sysctl -qw net.ipv4.conf.$i.rp_filter=0 \
+			net.ipv4.conf.$i.accept_local=1 \
+			net.ipv6.conf.$i.accept_dad=0
+	done
+	sysctl -qw net.core.netdev_max_backlog=20000
+	ip link set lo up
+	ip link add "$IFA" address $MACA type veth peer name "$IFB" \
+		address $MACB || fail 'cannot create the veth pair'
+	veth_end '' "$IFA" $A4/32 $A6/128 $B4 $B6 $MACB "$mtu"
+	veth_end '' "$IFB" $B4/32 $B6/128 $A4 $A6 $MACA "$mtu"
+	policy -4 $A4 $B4
+	policy -6 $A6 $B6
+}
+
+# rig_up [MTU]: the pair with a link at each end, and what the C programs need.
+rig_up()
+{
+	local mtu=${1:-1500}
+	if [ "$RIG" = 2ns ]; then
+		rig_two_ns "$mtu"
+	else
+		rig_one_ns "$mtu"
+	fi
+	link_add "$NSA" "$DEVA" "$IFA" || fail "no link $DEVA on $IFA"
+	link_add "$NSB" "$DEVB" "$IFB" || fail "no link $DEVB on $IFB"
+	wait_for 5 gid_index "$DEVA" $A4 > /dev/null || fail "no GID for $A4"
+	wait_for 5 gid_index "$DEVA" $A6 > /dev/null || fail "no GID for $A6"
+	wait_for 5 gid_index "$DEVB" $B4 > /dev/null || fail "no GID for $B4"
+	wait_for 5 gid_index "$DEVB" $B6 > /dev/null || fail "no GID for $B6"
+	export VT_DEV_A=$DEVA VT_DEV_B=$DEVB
+	export VT_ADDR_A4=$A4 VT_ADDR_A6=$A6 VT_ADDR_B4=$B4 VT_ADDR_B6=$B6
+	export VT_IF_A=$IFA VT_IF_B=$IFB
+	export VT_NS_A=${NSA:+/run/netns/$NSA} VT_NS_B=${NSB:+/run/netns/$NSB}
+}
+
+# rig_down: whatever any test left: links, namespaces, interfaces, rules.
+rig_down()
+{
+	local dev ns f
+	for dev in $(links_all); do
+		rdma link del "$dev"
+	done
+	for ns in $(ip netns list | cut -d' ' -f1); do
+		ip netns del "$ns"
+	done
+	for dev in $(ip -br link show type veth | cut -d@ -f1) \
+		$(ip -br link show type dummy | cut -d' ' -f1) \
+		$(ip -br link show type macvlan | cut -d@ -f1); do
+		ip link del "$dev" 2> /dev/null
+	done
+	for f in -4 -6; do
+		ip $f rule show pref 32000 | grep -q local || continue
+		ip $f rule add pref 0 lookup local
+		for ns in 5 6 10 11 32000; do
+			ip $f rule del pref $ns
+		done
+		ip $f route flush table 100 2> /dev/null
+		ip $f route flush table 101 2> /dev/null
+	done
+	return 0
+}
+
+# tx_packets NS IF
+tx_packets()
+{
+	if [ -n "$1" ]; then
+		ip netns exec "$1" cat "/sys/class/net/$2/statistics/tx_packets"
+	else
+		cat "/sys/class/net/$2/statistics/tx_packets"
+	fi
+}

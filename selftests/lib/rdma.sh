@@ -1,0 +1,199 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The driver under test: load, links, GIDs, counters, the kernel log.
+# DRIVER=rdma_soft (default) or rxe; both are driven by the same commands.
+
+DRIVER=${DRIVER:-rdma_soft}
+DEVA=soft0
+DEVB=soft1
+MODULE=${MODULE:-$TREE/drivers/rdma_soft/rdma_soft.ko}
+BUILD=${SELFTESTS_BUILD:-$TREE/build/selftests}
+
+# What makes a test fail when the kernel prints it.
+DMESG_BAD='WARNING:|BUG:|Oops|KASAN|KCSAN|UBSAN|general protection'
+DMESG_BAD+='|possible circular|possible recursive|inconsistent lock state'
+DMESG_BAD+='|suspicious RCU|sleeping function|leak|refcount_t'
+DMESG_BAD+='|unregister_netdevice: waiting|blocked for more than'
+DMESG_BAD+='|detected stall|soft lockup|Call Trace'
+
+# wait_for SECONDS CMD...: poll until CMD succeeds.
+wait_for()
+{
+	local end=$((SECONDS + $1 + 1))
+	shift
+	until "$@"; do
+		((SECONDS < end)) || return 1
+		sleep 0.05
+	done
+}
+
+# Milliseconds of the monotonic clock.
+now_ms()
+{
+	local up
+	read -r up _ < /proc/uptime
+	up=${up/./}
+	printf '%d0\n' "$((10#$up))"
+}
+
+driver_module()
+{
+	if [ "$DRIVER" = rxe ]; then
+		echo rdma_rxe
+	else
+		echo rdma_soft
+	fi
+}
+
+driver_loaded()
+{
+	grep -q "^$(driver_module) " /proc/modules
+}
+
+driver_load()
+{
+	local dep
+	driver_loaded && return 0
+	for dep in ib_uverbs rdma_ucm ib_umad; do
+		modprobe $dep || { note "modprobe $dep failed"; return 1; }
+	done
+	if [ "$DRIVER" = rxe ]; then
+		modprobe rdma_rxe
+		return
+	fi
+	if ! [ -f "$MODULE" ]; then
+		note "$MODULE is missing: run 'make modules' on the host first"
+		return 1
+	fi
+	for dep in $(modinfo -F depends "$MODULE" | tr , ' '); do
+		modprobe "$dep" || note "modprobe $dep failed"
+	done
+	insmod "$MODULE"
+}
+
+driver_unload()
+{
+	rmmod "$(driver_module)"
+}
+
+# link_add NS DEV IF ('' = the current namespace)
+link_add()
+{
+	if [ -n "$1" ]; then
+		ip netns exec "$1" rdma link add "$2" type "$DRIVER" netdev "$3"
+	else
+		rdma link add "$2" type "$DRIVER" netdev "$3"
+	fi
+}
+
+link_del()
+{
+	rdma link del "$1"
+}
+
+links_all()
+{
+	rdma link show | sed -n 's,^link \([^/]*\)/.*,\1,p'
+}
+
+link_exists()
+{
+	[ -e "/sys/class/infiniband/$1" ]
+}
+
+link_gone()
+{
+	! link_exists "$1"
+}
+
+# gid_of ADDRESS: the GID as sysfs prints it.
+gid_of()
+{
+	local a=$1 head tail n i out=
+	local -a h t
+	if [[ $a != *:* ]]; then
+		IFS=. read -ra h <<< "$a"
+		printf '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x\n' "${h[@]}"
+		return
+	fi
+	head=${a%%::*}
+	tail=
+	[[ $a != *::* ]] || tail=${a#*::}
+	IFS=: read -ra h <<< "$head"
+	IFS=: read -ra t <<< "$tail"
+	n=$((8 - ${#h[@]} - ${#t[@]}))
+	for i in "${h[@]}"; do
+		out+=$(printf ':%04x' "0x$i")
+	done
+	for ((i = 0; i < n; i++)); do
+		out+=:0000
+	done
+	for i in "${t[@]}"; do
+		out+=$(printf ':%04x' "0x$i")
+	done
+	printf '%s\n' "${out#:}"
+}
+
+# gid_index DEV ADDRESS: index of the RoCE v2 GID, fails if there is none.
+gid_index()
+{
+	local port=/sys/class/infiniband/$1/ports/1 gid i
+	gid=$(gid_of "$2")
+	for i in $(grep -lx "$gid" "$port"/gids/* 2> /dev/null); do
+		i=${i##*/}
+		if grep -q 'RoCE v2' "$port/gid_attrs/types/$i" 2> /dev/null; then
+			echo "$i"
+			return 0
+		fi
+	done
+	return 1
+}
+
+# counter DEV NAME: a value of 'rdma statistic', 0 if there is no such counter.
+counter()
+{
+	rdma statistic show link "$1/1" 2> /dev/null | awk -v n="$2" '
+		{ for (i = 1; i < NF; i++) if ($i == n) v = $(i + 1) }
+		END { print v + 0 }'
+}
+
+# assert_grew WHAT BEFORE AFTER [MINIMUM]
+assert_grew()
+{
+	(($3 - $2 >= ${4:-1})) ||
+		fail "$1 went from $2 to $3, expected at least ${4:-1} more"
+}
+
+# dmesg_bad: the lines since the last 'dmesg -C' that no test may cause.
+dmesg_bad()
+{
+	dmesg --color=never | grep -E "$DMESG_BAD"
+}
+
+# bg_server LOG CMD...: start in the background, pid in BG_PID.
+bg_server()
+{
+	local log=$1
+	shift
+	"$@" > "$log" 2>&1 &
+	BG_PID=$!
+}
+
+# listening NS PORT: does a TCP socket listen there?
+listening()
+{
+	local hex
+	hex=$(printf ':%04X 0' "$2")
+	if [ -n "$1" ]; then
+		ip netns exec "$1" cat /proc/net/tcp /proc/net/tcp6
+	else
+		cat /proc/net/tcp /proc/net/tcp6
+	fi | grep -qE "$hex[^ ]*:0000 0A"
+}
+
+# proc_gone PID
+proc_gone()
+{
+	! kill -0 "$1" 2> /dev/null
+}

@@ -1,0 +1,229 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Host side of the selftests: boots the test VM, runs selftests/run.sh in it,
+# prints TAP and judges what came back against the host's own list.
+#
+#   run-vm-tests.sh              every test of the suite 'check'
+#   run-vm-tests.sh PATTERN      tests whose name contains PATTERN, any suite;
+#                                PATTERN may be TEST:SUBTEST for C programs
+#   run-vm-tests.sh --list       the names
+#   --suite NAME                 check (default), perftest or all
+#   --driver rxe                 the same tests on in-tree rxe (to judge a test)
+#   --rig 1ns|2ns                topology, see lib/net.sh
+#   --out DIR                    logs (default build/selftests/log)
+#
+# Fails if: a test failed; a test of the list has no result (the VM died: it is
+# booted again for the rest); the guest's plan is not the host's; a suite ran
+# nothing; something was skipped that selftests/skips.txt does not list.
+# Last line: # totals pass:N fail:N skip:N
+set -u
+
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+TREE=$(dirname "$HERE")
+SUITE=check
+DRIVER=rdma_soft
+RIG=
+PATTERN=
+LOGDIR=$TREE/build/selftests/log
+MAX_BOOTS=4
+
+die()
+{
+	echo "run-vm-tests.sh: $*" >&2
+	exit 2
+}
+
+usage()
+{
+	sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0"
+}
+
+# list_tests SUITE PATTERN: names of tests.list.
+list_tests()
+{
+	awk -v s="$1" -v p="$2" '
+		/^#/ || NF == 0 { next }
+		p != "" ? index($1, p) : (s == "all" || $4 == s) { print $1 }
+	' "$HERE/tests.list"
+}
+
+while (($#)); do
+	case $1 in
+	--suite) SUITE=${2:?--suite needs a name}; shift ;;
+	--driver) DRIVER=${2:?--driver needs a name}; shift ;;
+	--rig) RIG=${2:?--rig needs 1ns or 2ns}; shift ;;
+	--out) LOGDIR=${2:?--out needs a folder}; shift ;;
+	--list) list_tests all ''; exit 0 ;;
+	-h | --help) usage; exit 0 ;;
+	-*) die "unknown option $1, see --help" ;;
+	*) PATTERN=$1 ;;
+	esac
+	shift
+done
+
+SUBTEST=
+if [[ $PATTERN == *:* ]]; then
+	SUBTEST=${PATTERN#*:}
+	PATTERN=${PATTERN%%:*}
+fi
+case $DRIVER in
+rxe) RIG=${RIG:-1ns} ;;
+*) RIG=${RIG:-2ns} ;;
+esac
+
+mapfile -t TESTS < <(list_tests "$SUITE" "$PATTERN")
+# an exact name means only that test
+for t in "${TESTS[@]}"; do
+	[ "$t" != "$PATTERN" ] || TESTS=("$t")
+done
+((${#TESTS[@]})) || die "no test matches '${PATTERN:-$SUITE}': see --list"
+
+make -s -f "$TREE/scripts/selftests.mk" -C "$TREE" selftests >&2 ||
+	die "the test programs do not build: run 'make selftests'"
+if [ "$DRIVER" != rxe ] && ! [ -f "$TREE/drivers/rdma_soft/rdma_soft.ko" ]; then
+	die "drivers/rdma_soft/rdma_soft.ko is missing: run 'make modules'"
+fi
+mkdir -p "$LOGDIR" || die "cannot create $LOGDIR"
+
+declare -A RESULT=()
+PASS=0 FAIL=0 SKIP=0
+CURRENT=
+
+# skip_listed TEST SUBTEST: skips.txt has 'TEST: SUBTEST<tab>reason'.
+skip_listed()
+{
+	awk -F '\t' -v n="$1: $2" '
+		$1 == n && $2 != "" { found = 1 } END { exit !found }
+	' "$HERE/skips.txt"
+}
+
+# A line of a test's own results: counted one by one.
+subtest_line()
+{
+	local line=$1 name
+	case $line in
+	'not ok '*)
+		FAIL=$((FAIL + 1))
+		SUBBAD=$((SUBBAD + 1)) ;;
+	'ok '*'# SKIP'*)
+		name=${line#ok * - }
+		name=${name%% # SKIP*}
+		if [ "$DRIVER" = rxe ] || skip_listed "$CURRENT" "$name"; then
+			SKIP=$((SKIP + 1))
+		else
+			echo "    # skip of '$CURRENT: $name' is not in selftests/skips.txt"
+			FAIL=$((FAIL + 1))
+			SUBBAD=$((SUBBAD + 1))
+		fi ;;
+	'ok '*)
+		PASS=$((PASS + 1)) ;;
+	esac
+}
+
+# A test's final line. A failure no subtest accounts for counts as one.
+test_line()
+{
+	local line=$1 name
+	name=${line#*ok * - }
+	name=${name%% # *}
+	if [ -n "${RESULT[$name]:-}" ]; then
+		echo "# $name reported twice"
+		FAIL=$((FAIL + 1))
+	fi
+	RESULT[$name]=ok
+	if [[ $line == 'not ok '* ]]; then
+		RESULT[$name]=bad
+		((SUBBAD)) || FAIL=$((FAIL + 1))
+	fi
+	CURRENT=
+}
+
+# Everything the guest prints passes here. PLANNED: what this boot should plan.
+consume()
+{
+	local line
+	while IFS= read -r line; do
+		printf '%s\n' "$line"
+		case $line in
+		'# begin '*)
+			CURRENT=${line#\# begin }
+			SUBBAD=0 ;;
+		'1..'*)
+			GUEST_PLAN=${line#1..} ;;
+		'    ok '* | '    not ok '*)
+			subtest_line "${line#    }" ;;
+		'ok '* | 'not ok '*)
+			test_line "$line" ;;
+		esac
+	done
+}
+
+# boot TEST...: one VM for these tests.
+boot()
+{
+	local fifo vm rc limit
+	limit=$(awk -v names=" $* " '
+		index(names, " " $1 " ") { s += $2 + 5 } END { print s + 120 }
+	' "$HERE/tests.list")
+	fifo=$(mktemp -u)
+	mkfifo "$fifo"
+	GUEST_PLAN=
+	CURRENT=
+	SUBBAD=0
+	"$HERE/vm/run-vm.sh" --timeout "$limit" --out "$LOGDIR" \
+		--env "DRIVER=$DRIVER" --env "RIG=$RIG" --env OUT=/out \
+		--env "KTAP_PATTERN=$SUBTEST" \
+		--script "$HERE/run.sh" "$@" > "$fifo" 2> "$LOGDIR/vm.stderr" &
+	vm=$!
+	consume < "$fifo"
+	wait "$vm"
+	rc=$?
+	rm -f "$fifo"
+	if [ "$GUEST_PLAN" != $# ]; then
+		echo "# the guest planned '$GUEST_PLAN' tests, the host $#"
+		((${#GUEST_PLAN})) && FAIL=$((FAIL + 1))
+	fi
+	case $rc in
+	0 | 1) ;;
+	*)
+		echo "# the VM ended with status $rc: see $LOGDIR"
+		tail -n 20 "$LOGDIR/vm.stderr" | sed 's/^/# vm: /' ;;
+	esac
+}
+
+# What has no result yet.
+missing()
+{
+	local t
+	for t in "${TESTS[@]}"; do
+		[ -n "${RESULT[$t]:-}" ] || echo "$t"
+	done
+}
+
+boots=0
+while mapfile -t rest < <(missing) && ((${#rest[@]} && boots < MAX_BOOTS)); do
+	boots=$((boots + 1))
+	boot "${rest[@]}"
+	if [ -n "$CURRENT" ]; then
+		echo "not ok - $CURRENT # the VM died in this test"
+		RESULT[$CURRENT]=bad
+		FAIL=$((FAIL + 1))
+	elif [ -z "$GUEST_PLAN" ]; then
+		break
+	fi
+done
+for t in "${rest[@]}"; do
+	[ -z "${RESULT[$t]:-}" ] || continue
+	echo "not ok - $t # no result"
+	FAIL=$((FAIL + 1))
+done
+if ((PASS + FAIL + SKIP == 0)); then
+	echo "# no test ran"
+	FAIL=1
+fi
+for t in "${!RESULT[@]}"; do
+	[ "${RESULT[$t]}" = ok ] || echo "# failed: $t"
+done
+echo "# totals pass:$PASS fail:$FAIL skip:$SKIP"
+((FAIL == 0))
