@@ -16,7 +16,7 @@
 #define RSOFT_QPN_MCAST	0xffffffu
 #define RSOFT_PKEY_DEFAULT 0xffff
 
-/* The longest run of headers: BTH, RETH (or FETH and RETH) and ImmDt. */
+/* The longest run of headers is BTH and AtomicETH, 40 bytes. */
 #define RSOFT_HDR_MAX	48
 
 /**
@@ -203,9 +203,9 @@ struct rsoft_pkt {
  * @pkt: filled in when the result is RSOFT_DROP_NONE
  *
  * Checks, in this order: length covers the BTH and iCRC; version; opcode is
- * defined; length covers headers, pad and iCRC; P_Key; no payload or pad
- * where the opcode has none; fixed payload of ATOMIC WRITE (8 bytes);
- * (payload + pad) is a multiple of four.
+ * defined; length covers headers, pad and iCRC; P_Key; (payload + pad) is a
+ * multiple of four; no payload or pad where the opcode has none; fixed payload
+ * of ATOMIC WRITE (8 bytes) and CNP (16 reserved bytes).
  *
  * Return: RSOFT_DROP_NONE or the reason to refuse.
  */

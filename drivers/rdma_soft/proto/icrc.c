@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The part of the iCRC that is not simply "the bytes of the packet": outer
+ * headers and BTH as they count for the CRC. What routers may change on the
+ * way is all ones: traffic class, flow label, TTL, checksums, FECN and BECN.
+ */
+#include "icrc.h"
+
+#define ONES_LEN	8
+#define UDP_LEN		8
+#define IPV4_LEN	20
+#define IPV6_LEN	40
+#define IP_PROTO_UDP	17
+#define BTH_VARIANT_OFF	4	/* FECN, BECN and six reserved bits */
+
+static u8 *put_be16(u8 *p, __be16 v)
+{
+	memcpy(p, &v, sizeof(v));
+	return p + sizeof(v);
+}
+
+static u8 *put_bytes(u8 *p, const u8 *src, u32 len)
+{
+	memcpy(p, src, len);
+	return p + len;
+}
+
+static u8 *put_ones(u8 *p, u32 len)
+{
+	memset(p, 0xff, len);
+	return p + len;
+}
+
+static u8 *put_ipv4(u8 *p, const struct rsoft_flow *flow, u16 ip_id, u32 len)
+{
+	*p++ = 0x45;
+	p = put_ones(p, 1);			/* type of service */
+	p = put_be16(p, cpu_to_be16((u16)(IPV4_LEN + UDP_LEN + len)));
+	p = put_be16(p, cpu_to_be16(ip_id));
+	p = put_be16(p, flow->frag_off);
+	p = put_ones(p, 1);			/* time to live */
+	*p++ = IP_PROTO_UDP;
+	p = put_ones(p, 2);			/* header checksum */
+	p = put_bytes(p, flow->saddr, 4);
+	return put_bytes(p, flow->daddr, 4);
+}
+
+static u8 *put_ipv6(u8 *p, const struct rsoft_flow *flow, u32 len)
+{
+	*p++ = 0x6f;
+	p = put_ones(p, 3);			/* traffic class, flow label */
+	p = put_be16(p, cpu_to_be16((u16)(UDP_LEN + len)));
+	*p++ = IP_PROTO_UDP;
+	p = put_ones(p, 1);			/* hop limit */
+	p = put_bytes(p, flow->saddr, 16);
+	return put_bytes(p, flow->daddr, 16);
+}
+
+u32 rsoft_icrc_pseudo(u8 *out, const struct rsoft_flow *flow, u16 ip_id,
+		      u32 len, const u8 *bth)
+{
+	u8 *p = put_ones(out, ONES_LEN);
+
+	if (flow->ipv6)
+		p = put_ipv6(p, flow, len);
+	else
+		p = put_ipv4(p, flow, ip_id, len);
+
+	p = put_be16(p, flow->sport);
+	p = put_be16(p, flow->dport);
+	p = put_be16(p, cpu_to_be16((u16)(UDP_LEN + len)));
+	p = put_ones(p, 2);			/* checksum */
+
+	p[BTH_VARIANT_OFF] = 0xff;
+	memcpy(p, bth, BTH_VARIANT_OFF);
+	memcpy(p + BTH_VARIANT_OFF + 1, bth + BTH_VARIANT_OFF + 1,
+	       sizeof(struct rsoft_bth) - BTH_VARIANT_OFF - 1);
+	return p + sizeof(struct rsoft_bth) - out;
+}
