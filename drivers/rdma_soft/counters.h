@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Per-device counters, shown by `rdma statistic show link DEV/1`.
+ */
+#ifndef RSOFT_COUNTERS_H
+#define RSOFT_COUNTERS_H
+
+#include <linux/percpu.h>
+#include <linux/types.h>
+
+#include "proto/hdr.h"
+
+struct ib_device;
+struct rdma_hw_stats;
+struct rsoft_dev;
+
+/* Order of the table of names in counters.c. */
+enum rsoft_counter {
+	RSOFT_CNT_SENT_PKTS,		/* RoCE packets given to the IP layer */
+	RSOFT_CNT_SENT_BYTES,		/* their bytes from BTH to iCRC */
+	RSOFT_CNT_RCVD_PKTS,		/* RoCE packets addressed to this link */
+	RSOFT_CNT_RCVD_BYTES,
+	RSOFT_CNT_GSO_BATCHES,		/* skbs sent that held > 1 packet */
+	RSOFT_CNT_GSO_SEGS,		/* packets inside them */
+	RSOFT_CNT_RX_BATCHES,		/* skbs received that held > 1 packet */
+	RSOFT_CNT_RX_SEGS,		/* packets inside them */
+	RSOFT_CNT_RX_HOOK,		/* skbs taken by the netfilter hook */
+	RSOFT_CNT_RX_ENCAP,		/* skbs taken from the UDP socket */
+	RSOFT_CNT_RETRANSMITS,		/* request packets sent again */
+	RSOFT_CNT_ACK_TIMEOUTS,		/* Local ACK Timeout expired */
+	RSOFT_CNT_RETRY_EXCEEDED,	/* requests given up */
+	RSOFT_CNT_RNR_RETRY_EXCEEDED,
+	RSOFT_CNT_RNR_SENT,
+	RSOFT_CNT_RNR_RCVD,
+	RSOFT_CNT_NAK_SENT,		/* NAKs other than RNR */
+	RSOFT_CNT_NAK_RCVD,
+	RSOFT_CNT_ACK_SENT,
+	RSOFT_CNT_ACK_RCVD,
+	RSOFT_CNT_DUPLICATES,		/* request packets seen again */
+	RSOFT_CNT_OUT_OF_SEQ,		/* request packets behind a gap */
+	RSOFT_CNT_IMPLIED_NAK,		/* gaps seen by the requester */
+	RSOFT_CNT_READ_REQS,		/* READ requests executed */
+	RSOFT_CNT_ATOMIC_REQS,		/* atomic requests executed */
+	RSOFT_CNT_HANDOFFS,		/* packets queued to a busy engine */
+	RSOFT_CNT_DEFERRED,		/* engine runs moved to the workqueue */
+	RSOFT_CNT_TX_THROTTLED,		/* sends that waited for the stack */
+	RSOFT_CNT_TX_REFUSED,		/* skbs refused by the IP layer */
+	RSOFT_CNT_TX_NO_ROUTE,		/* no route or no address for the GID */
+	RSOFT_CNT_CQ_OVERFLOW,
+	RSOFT_CNT_DROP_BASE,
+	RSOFT_CNT_MAX = RSOFT_CNT_DROP_BASE + RSOFT_DROP_MAX - 1,
+};
+
+/**
+ * struct rsoft_stats - one CPU's counters
+ * @c: values by enum rsoft_counter
+ */
+struct rsoft_stats {
+	u64 c[RSOFT_CNT_MAX];
+};
+
+/**
+ * rsoft_drop_counter() - counter of a drop reason
+ * @why: reason, not RSOFT_DROP_NONE
+ *
+ * Return: its place in the table.
+ */
+static inline enum rsoft_counter rsoft_drop_counter(enum rsoft_drop why)
+{
+	return RSOFT_CNT_DROP_BASE + why - 1;
+}
+
+/**
+ * rsoft_counters_alloc_stats() - ops.alloc_hw_port_stats
+ * @ibdev: device
+ * @port: port number, 1
+ *
+ * Return: a stats struct with one entry per counter, NULL without memory.
+ */
+struct rdma_hw_stats *rsoft_counters_alloc_stats(struct ib_device *ibdev,
+						 u32 port);
+
+/**
+ * rsoft_counters_get() - ops.get_hw_stats
+ * @ibdev: device
+ * @stats: filled with the sums over all CPUs
+ * @port: port number; 0 asks for device counters, there are none
+ * @index: counter asked for; all are filled in
+ *
+ * Return: number of counters, -EINVAL without a port.
+ */
+int rsoft_counters_get(struct ib_device *ibdev, struct rdma_hw_stats *stats,
+		       u32 port, int index);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Completion queues.
+ */
+#ifndef RSOFT_CQ_H
+#define RSOFT_CQ_H
+
+#include <linux/interrupt.h>
+#include <rdma/ib_verbs.h>
+
+#include "ring.h"
+
+/**
+ * struct rsoft_cq - a completion queue
+ * @ibcq: the core's part
+ * @lock: serialises producers, arming and (kernel) polling; irqsave
+ * @ring: CQEs: struct ib_uverbs_wc for user space, struct ib_wc for the kernel
+ * @user: owner is a user process
+ * @dead: overflowed; nothing is produced any more
+ * @armed: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP when an event was asked for
+ * @tasklet: runs the handler of a kernel CQ, one at a time, without locks
+ * @overflow_work: raises IB_EVENT_CQ_ERR and moves attached QPs to ERR
+ */
+struct rsoft_cq {
+	struct ib_cq ibcq;
+	spinlock_t lock;
+	struct rsoft_ring ring;
+	bool user;
+	bool dead;
+	u8 armed;
+	struct tasklet_struct tasklet;
+	struct work_struct overflow_work;
+};
+
+static inline struct rsoft_cq *to_rcq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct rsoft_cq, ibcq);
+}
+
+/**
+ * rsoft_cq_post() - add a completion and raise the event if it was asked for
+ * @cq: queue
+ * @wc: completion; the opcode field is ignored by consumers if status is not
+ *      IB_WC_SUCCESS
+ * @solicited: counts for IB_CQ_SOLICITED arming; an error always does
+ *
+ * A full queue is an overflow: the CQ dies, IB_EVENT_CQ_ERR is raised, QPs that
+ * use it go to ERR (list report on completions lost without a word).
+ *
+ * Context: any, no lock of the CQ held; the handler of a user CQ may run
+ * before return, that of a kernel CQ runs later from a tasklet.
+ *
+ * Return: 0, -EOVERFLOW if the queue was full or is dead.
+ */
+int rsoft_cq_post(struct rsoft_cq *cq, const struct ib_wc *wc, bool solicited);
+
+int rsoft_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int rsoft_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
+int rsoft_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A queue pair: what both engines know, and what each alone owns.
+ */
+#ifndef RSOFT_QP_H
+#define RSOFT_QP_H
+
+#include <linux/hrtimer.h>
+#include <linux/mutex.h>
+#include <rdma/ib_verbs.h>
+
+#include "cq.h"
+#include "device.h"
+#include "engine.h"
+#include "mr.h"
+#include "path.h"
+#include "proto/qp_sm.h"
+#include "ring.h"
+#include "srq.h"
+#include "table.h"
+#include "wqe.h"
+
+/**
+ * struct rsoft_sq - send queue
+ * @ring: ring of a user QP
+ * @lock: kernel producers; irqsave
+ * @win: private WQEs, a power of two of them, @stride bytes each
+ * @stride: bytes from one private WQE to the next
+ * @mask: number of private WQEs - 1
+ * @head: next WQE to be fetched (user) or posted (kernel, under @lock)
+ * @next: first WQE that still has packets to send (owner of the send engine)
+ * @tail: oldest WQE without a completion (owner of the send engine)
+ * @max_wr: WQEs the consumer may have outstanding
+ * @max_sge: pieces per WQE
+ * @max_inline: inline bytes per WQE
+ * @sig_all: every WQE gets a completion
+ *
+ * @head, @next and @tail run freely and are masked on use.
+ */
+struct rsoft_sq {
+	struct rsoft_ring ring;
+	spinlock_t lock;
+	void *win;
+	u32 stride;
+	u32 mask;
+	u32 head;
+	u32 next;
+	u32 tail;
+	u32 max_wr;
+	u32 max_sge;
+	u32 max_inline;
+	bool sig_all;
+};
+
+/**
+ * struct rsoft_rq - receive queue of a QP without SRQ
+ * @ring: receive WQEs
+ * @lock: kernel producers; irqsave
+ * @max_wr: WQEs the consumer may have outstanding
+ * @max_sge: pieces per WQE
+ */
+struct rsoft_rq {
+	struct rsoft_ring ring;
+	spinlock_t lock;
+	u32 max_wr;
+	u32 max_sge;
+};
+
+/**
+ * struct rsoft_req - requester: owned by the send engine
+ * @psn: PSN of the next packet to send
+ * @psn_max: one past the highest PSN ever sent; @psn is behind it while
+ *           packets are sent again
+ * @una: oldest PSN without an acknowledgment
+ * @resp_psn: PSN of the next READ or atomic response expected
+ * @ssn: send sequence number of the next WQE
+ * @rd_active: READs and atomics that wait for responses
+ * @max_rd: QP's max_rd_atomic, at least 1
+ * @retry_left: time-outs and sequence errors until the request is given up
+ * @rnr_left: RNR NAKs until the request is given up
+ * @rnr_wait: waiting for the RNR timer
+ * @tx_wait: waiting for the stack to take bytes
+ * @nak_seen: already went back for the present gap
+ * @ack_unsolicited: bytes sent since an AckReq
+ * @deadline: when the oldest unacknowledged packet times out, ns; 0 is off
+ * @ack_timer: Local ACK Timeout
+ * @rnr_timer: RNR wait
+ * @tx_timer: looks again if the stack took our bytes
+ * @drained: IB_EVENT_SQ_DRAINED was raised for the present SQD
+ */
+struct rsoft_req {
+	u32 psn;
+	u32 psn_max;
+	u32 una;
+	u32 resp_psn;
+	u32 ssn;
+	u32 rd_active;
+	u32 max_rd;
+	u8 retry_left;
+	u8 rnr_left;
+	bool rnr_wait;
+	bool tx_wait;
+	bool nak_seen;
+	u32 ack_unsolicited;
+	u64 deadline;
+	struct hrtimer ack_timer;
+	struct hrtimer rnr_timer;
+	struct hrtimer tx_timer;
+	bool drained;
+};
+
+/**
+ * struct rsoft_rdres - one READ or atomic kept for repetition
+ * @kind: RSOFT_KIND_READ, RSOFT_KIND_ATOMIC; NONE is an empty slot
+ * @first_psn: PSN of the request, and of its first response
+ * @last_psn: PSN of its last response
+ * @va: address
+ * @rkey: key
+ * @len: bytes
+ * @orig: result of an atomic
+ * @msn: MSN of its responses
+ */
+struct rsoft_rdres {
+	u8 kind;
+	u32 first_psn;
+	u32 last_psn;
+	u64 va;
+	u32 rkey;
+	u32 len;
+	u64 orig;
+	u32 msn;
+};
+
+/**
+ * struct rsoft_reading - READ response that is being sent
+ * @active: there is one
+ * @psn: PSN of the next response packet
+ * @first_psn: PSN of the first response packet of the request
+ * @va: address of the whole request's first byte
+ * @rkey: key
+ * @len: bytes of the whole request
+ * @off: bytes sent
+ * @msn: MSN of the responses
+ */
+struct rsoft_reading {
+	bool active;
+	u32 psn;
+	u32 first_psn;
+	u64 va;
+	u32 rkey;
+	u32 len;
+	u32 off;
+	u32 msn;
+};
+
+/**
+ * struct rsoft_resp - responder: owned by the receive engine
+ * @epsn: PSN expected next
+ * @msn: messages completed
+ * @seq: place in a multi-packet message
+ * @nak_sent: a sequence NAK was sent for the present gap
+ * @ack_due: an ACK is owed
+ * @ack_psn: PSN it will name
+ * @comm_est: IB_EVENT_COMM_EST was raised
+ * @have_rwqe: @rwqe is in use by the message in progress
+ * @rwqe: private copy of the receive WQE
+ * @rcvd: bytes of the message received so far
+ * @va: WRITE: where the next byte goes
+ * @rkey: WRITE: key
+ * @left: WRITE: bytes that are still to come
+ * @wlen: WRITE: bytes of the whole message
+ * @mr: WRITE: region of the message, held while packets of one run use it
+ * @rdres: ring of READs and atomics kept for repetition
+ * @rdres_mask: entries - 1
+ * @rdres_head: next entry to use
+ * @reading: READ response in progress
+ * @tx_timer: looks again if the stack took our bytes
+ */
+struct rsoft_resp {
+	u32 epsn;
+	u32 msn;
+	enum rsoft_seq seq;
+	bool nak_sent;
+	bool ack_due;
+	u32 ack_psn;
+	bool comm_est;
+	bool have_rwqe;
+	struct rsoft_rwqe rwqe;
+	u32 rcvd;
+	u64 va;
+	u32 rkey;
+	u32 left;
+	u32 wlen;
+	struct rsoft_mr *mr;
+	struct rsoft_rdres *rdres;
+	u32 rdres_mask;
+	u32 rdres_head;
+	struct rsoft_reading reading;
+	struct hrtimer tx_timer;
+};
+
+/**
+ * struct rsoft_qp - a queue pair
+ * @ibqp: the core's part
+ * @dev: device
+ * @h: entry in the QPN table
+ * @node: in dev->qps
+ * @qpn: number on the wire (1 for QP1, whatever its handle's id is)
+ * @user: owner is a user process
+ * @ctl: serialises modify, query, destroy
+ * @state_lock: serialises changes of @state; irqsave
+ * @state: QP state; read without lock by the data path
+ * @attr: attributes as set, under @ctl
+ * @path: destination of RC and UC; replaced under @ctl with engines paused
+ * @sock: socket charged for skbs in the stack
+ * @mtu_shift: log2 of the path MTU
+ * @access: remote rights granted (qp_access_flags)
+ * @qkey: UD: Q_Key
+ * @remote_qpn: RC, UC: peer
+ * @ack_timeout_ns: Local ACK Timeout, 0 is never
+ * @min_rnr_enc: RNR timer field to send
+ * @retry_cnt: as set
+ * @rnr_retry: as set, 7 is for ever
+ * @sq: send queue
+ * @rq: receive queue
+ * @send: send engine
+ * @recv: receive engine
+ * @req: requester
+ * @resp: responder
+ */
+struct rsoft_qp {
+	struct ib_qp ibqp;
+	struct rsoft_dev *dev;
+	struct rsoft_handle *h;
+	struct list_head node;
+	u32 qpn;
+	bool user;
+	struct mutex ctl;
+	spinlock_t state_lock;
+	enum rsoft_qps state;
+	struct ib_qp_attr attr;
+	struct rsoft_path __rcu *path;
+	struct socket *sock;
+	u8 mtu_shift;
+	u32 access;
+	u32 qkey;
+	u32 remote_qpn;
+	u64 ack_timeout_ns;
+	u8 min_rnr_enc;
+	u8 retry_cnt;
+	u8 rnr_retry;
+	struct rsoft_sq sq;
+	struct rsoft_rq rq;
+	struct rsoft_engine send;
+	struct rsoft_engine recv;
+	struct rsoft_req req;
+	struct rsoft_resp resp;
+};
+
+static inline struct rsoft_qp *to_rqp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct rsoft_qp, ibqp);
+}
+
+static inline u32 rsoft_qp_caps(const struct rsoft_qp *qp)
+{
+	return rsoft_qps_caps(READ_ONCE(qp->state));
+}
+
+static inline bool rsoft_qp_is_dgram(const struct rsoft_qp *qp)
+{
+	return qp->ibqp.qp_type == IB_QPT_UD || qp->ibqp.qp_type == IB_QPT_GSI;
+}
+
+/**
+ * rsoft_qp_lookup() - find a QP by the number in a packet
+ * @qpn: destination QPN, not 1
+ *
+ * Context: any.
+ *
+ * Return: the QP with a reference (put with rsoft_handle_put(qp->h)), or NULL.
+ */
+struct rsoft_qp *rsoft_qp_lookup(u32 qpn);
+
+/**
+ * rsoft_qp_gsi() - find QP1 of a device
+ * @dev: device
+ *
+ * Context: RCU read section.
+ *
+ * Return: the QP with a reference, or NULL.
+ */
+struct rsoft_qp *rsoft_qp_gsi(struct rsoft_dev *dev);
+
+/**
+ * rsoft_qp_rx() - give packets to the engine they are for
+ * @qp: held QP; netns and addresses were checked
+ * @rx: packets of one direction
+ * @opcode: BTH opcode of the first one
+ *
+ * Context: softirq.
+ */
+void rsoft_qp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx, u8 opcode);
+
+/**
+ * rsoft_qp_error() - move a QP to ERR from anywhere and start the flush
+ * @qp: held QP
+ *
+ * Context: any; engines are scheduled, not run.
+ */
+void rsoft_qp_error(struct rsoft_qp *qp);
+
+/**
+ * rsoft_qp_flush_users() - move all user QPs of a device to ERR and flush
+ * @dev: device, already marked gone
+ *
+ * Rings stay mapped after removal and pollers would spin for ever: they find
+ * flush completions instead. Bounded to 200 ms.
+ *
+ * Context: may sleep; before ib_unregister_device().
+ */
+void rsoft_qp_flush_users(struct rsoft_dev *dev);
+
+/**
+ * rsoft_qp_event() - raise an asynchronous event of a QP
+ * @qp: held QP
+ * @type: event
+ *
+ * Context: any.
+ */
+void rsoft_qp_event(struct rsoft_qp *qp, enum ib_event_type type);
+
+/* ops of the device, in qp.c, qp_modify.c and wqe.c */
+int rsoft_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
+		    struct ib_udata *udata);
+int rsoft_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+int rsoft_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		    struct ib_udata *udata);
+int rsoft_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		   struct ib_qp_init_attr *init);
+int rsoft_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		    const struct ib_send_wr **bad_wr);
+int rsoft_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		    const struct ib_recv_wr **bad_wr);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Packets on their way from the network to an engine.
+ */
+#ifndef RSOFT_RX_H
+#define RSOFT_RX_H
+
+#include <linux/skbuff.h>
+
+#include "proto/hdr.h"
+
+struct rsoft_dev;
+struct rsoft_qp;
+
+/**
+ * struct rsoft_rx - a run of packets for one engine inside one skb
+ * @skb: holds them; its data is read only (taps share it)
+ * @dev: link that owns the destination address
+ * @off: offset from skb->data of the BTH of the next packet
+ * @len: bytes of the packets that are left in the run
+ * @seg_size: bytes of each packet but the last
+ * @ip_id: IPv4 ID of the next packet, host order
+ * @ipv6: outer header is IPv6
+ * @ce: congestion was marked on the way
+ * @whole: the run is the whole skb: no other run shares its control block
+ *
+ * Outer addresses are read from the skb's network header, which stays valid.
+ */
+struct rsoft_rx {
+	struct sk_buff *skb;
+	struct rsoft_dev *dev;
+	u32 off;
+	u32 len;
+	u16 seg_size;
+	u16 ip_id;
+	bool ipv6;
+	bool ce;
+	bool whole;
+};
+
+/**
+ * struct rsoft_rx_cb - what an skb in an engine's queue keeps
+ * @dev: as in struct rsoft_rx; the device outlives its QPs
+ * @off: as in struct rsoft_rx
+ * @len: as in struct rsoft_rx
+ * @seg_size: as in struct rsoft_rx
+ * @ip_id: as in struct rsoft_rx
+ * @flags: ipv6 (bit 0), ce (bit 1)
+ */
+struct rsoft_rx_cb {
+	struct rsoft_dev *dev;
+	u32 off;
+	u32 len;
+	u16 seg_size;
+	u16 ip_id;
+	u8 flags;
+};
+
+/**
+ * rsoft_rx_next() - decode the next packet of a run and check its iCRC
+ * @rx: run; advanced past the packet
+ * @pkt: filled in if the result is RSOFT_DROP_NONE
+ * @payload: set to the offset from skb->data of the payload
+ *
+ * The iCRC is checked over the bytes in the skb, which do not change after.
+ *
+ * Context: softirq or BH disabled.
+ *
+ * Return: RSOFT_DROP_NONE or the reason to drop; @rx advances either way.
+ * Only valid while @rx->len is not 0.
+ */
+enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
+			      u32 *payload);
+
+/**
+ * rsoft_rx_copy() - copy payload out of an skb
+ * @skb: skb
+ * @off: offset from skb->data
+ * @to: destination in kernel address space
+ * @len: bytes, within the skb
+ *
+ * Return: 0, -EFAULT if the skb is shorter.
+ */
+int rsoft_rx_copy(const struct sk_buff *skb, u32 off, void *to, u32 len);
+
+/**
+ * rsoft_rx_grh() - the 40 bytes that stand in for a GRH (UD receives)
+ * @rx: run
+ * @len: bytes from BTH to iCRC of the packet, both included
+ * @ip_id: IPv4 ID of the packet
+ * @grh: 40 bytes; IPv4: 20 bytes of zeros and the IPv4 header
+ */
+void rsoft_rx_grh(const struct rsoft_rx *rx, u32 len, u16 ip_id, u8 *grh);
+
+/**
+ * rsoft_rx_detach() - make an skb keepable past its softirq
+ * @skb: skb owned by the caller
+ *
+ * Drops socket, route, conntrack, extensions and device.
+ */
+void rsoft_rx_detach(struct sk_buff *skb);
+
+#endif

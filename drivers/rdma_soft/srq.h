@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Shared receive queues.
+ */
+#ifndef RSOFT_SRQ_H
+#define RSOFT_SRQ_H
+
+#include <rdma/ib_verbs.h>
+
+#include "ring.h"
+#include "wqe.h"
+
+/**
+ * struct rsoft_srq - a shared receive queue
+ * @ibsrq: the core's part
+ * @lock: serialises consumers, kernel producers, limit and resize; irqsave
+ * @ring: receive WQEs
+ * @user: owner is a user process
+ * @max_sge: pieces per WQE
+ * @max_wr: WQEs as reported
+ * @limit: raise IB_EVENT_SRQ_LIMIT_REACHED when fewer are left; 0 is off
+ * @error: an unrecoverable fault was reported
+ */
+struct rsoft_srq {
+	struct ib_srq ibsrq;
+	spinlock_t lock;
+	struct rsoft_ring ring;
+	bool user;
+	u32 max_sge;
+	u32 max_wr;
+	u32 limit;
+	bool error;
+};
+
+static inline struct rsoft_srq *to_rsrq(struct ib_srq *ibsrq)
+{
+	return container_of(ibsrq, struct rsoft_srq, ibsrq);
+}
+
+/**
+ * rsoft_srq_fetch() - take one receive WQE
+ * @srq: queue
+ * @out: filled with a private copy
+ *
+ * Raises the limit event when the number left falls below the limit.
+ *
+ * Context: any.
+ *
+ * Return: true if there was one.
+ */
+bool rsoft_srq_fetch(struct rsoft_srq *srq, struct rsoft_rwqe *out);
+
+#endif
