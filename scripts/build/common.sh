@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 #
 # Sourced by the build and check scripts: where things are cached, how a
 # package is fetched without installing it, how two runs keep out of each

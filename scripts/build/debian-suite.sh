@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 #
 # Sourced: use one Debian suite that the machine is not subscribed to, without
 # touching its apt configuration. Needs common.sh.

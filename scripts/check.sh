@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# check.sh [STAGE]: run every check of the project, or one stage of it.
+#
+# Each stage prints TAP into build/check/STAGE.log; here it is one line with
+# its counts and time, and its failures. A stage that prints no result at all
+# has failed. All stages run even if one fails. The last line is
+# "N passed, N failed, N skipped" over the single tests of all stages; exit
+# status 0 only with nothing failed and something passed.
+set -u
+# shellcheck source=scripts/build/common.sh
+. "$(dirname "$0")/build/common.sh"
+cd "$TOP" || exit 1
+
+logs=$TOP/build/check
+mkdir -p "$logs" || die "cannot create $logs"
+
+# name and command of each stage, in order
+names=(style build-6.1 sparse build-6.12 build-7.x kunit uml-san vm)
+stage_command()
+{
+	case $1 in
+	style) scripts/check-style.sh ;;
+	build-6.1) scripts/check-build.sh 6.1 ;;
+	sparse) scripts/check-sparse.sh ;;
+	build-6.12) scripts/check-build.sh 6.12 ;;
+	build-7.x) scripts/check-build.sh 7.x ;;
+	kunit) selftests/uml/kunit.sh plain ;;
+	uml-san) selftests/uml/san.sh ;;
+	vm) selftests/run-vm-tests.sh ;;
+	*) return 127 ;;
+	esac
+}
+
+wanted=("${names[@]}")
+if [ -n "${1:-}" ]; then
+	printf '%s\n' "${names[@]}" | grep -qx -- "$1" ||
+		die "no stage '$1'; there are: ${names[*]}"
+	wanted=("$1")
+fi
+
+hms()
+{
+	printf '%d:%02d' $(($1 / 60)) $(($1 % 60))
+}
+
+# The UML kernels take minutes to build and nothing before needs them: start
+# now, at low priority, beside the stages that come first. Stages wait for
+# them by the cache's locks.
+prebuild=
+if [ ${#wanted[@]} -gt 1 ]; then
+	(
+		# Not under this shell's stdout: it may be read to its end.
+		for v in plain san; do
+			selftests/uml/build-uml.sh $v || exit 1
+		done
+	) >"$logs/uml-kernels.log" 2>&1 &
+	prebuild=$!
+fi
+cleanup()
+{
+	[ -z "$prebuild" ] || kill "$prebuild" 2>/dev/null
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+total_pass=0
+total_fail=0
+total_skip=0
+started=$SECONDS
+
+# count LOG REGEX: result lines of the stage itself, not nested ones.
+count()
+{
+	grep -cE -- "$2" "$1"
+}
+
+run_stage()
+{
+	local name=$1 num=$2 log=$logs/$1.log begin=$SECONDS rc pass fail skip line
+
+	echo "# stage $name ..."
+	stage_command "$name" >"$log" 2>&1
+	rc=$?
+	skip=$(count "$log" '^ok .*# [Ss][Kk][Ii][Pp]')
+	pass=$(($(count "$log" '^ok ') - skip))
+	fail=$(count "$log" '^not ok ')
+	if [ $((pass + fail + skip)) -eq 0 ]; then
+		echo "error: no test ran in stage $name" >>"$log"
+		fail=1
+	elif [ $rc -ne 0 ] && [ "$fail" -eq 0 ]; then
+		echo "error: stage $name ended with status $rc" >>"$log"
+		fail=1
+	fi
+	line="stage: $name # pass:$pass fail:$fail skip:$skip time:$(hms $((SECONDS - begin)))"
+	if [ "$fail" -gt 0 ]; then
+		grep -E '^not ok ' "$log" | head -n 40 | sed 's/^/    /'
+		tail -n 40 "$log" | sed 's/^/    | /'
+		echo "# whole log: build/check/$name.log"
+		echo "not ok $num - $line"
+	elif [ "$pass" -eq 0 ]; then
+		echo "ok $num - $line # SKIP every test was skipped"
+	else
+		echo "ok $num - $line"
+	fi
+	total_pass=$((total_pass + pass))
+	total_fail=$((total_fail + fail))
+	total_skip=$((total_skip + skip))
+}
+
+echo "TAP version 13"
+echo "1..${#wanted[@]}"
+i=0
+for s in "${wanted[@]}"; do
+	i=$((i + 1))
+	run_stage "$s" "$i"
+done
+echo "# $(hms $((SECONDS - started))) in all, logs in build/check/"
+echo "$total_pass passed, $total_fail failed, $total_skip skipped"
+[ "$total_fail" -eq 0 ] && [ "$total_pass" -gt 0 ]
