@@ -5,6 +5,8 @@
 # OUTDIR, which gets a tree of links to the sources. Several kernels can so be
 # built side by side, and the source tree stays clean.
 #
+# MODULE_TARGET=drivers/.../name.ko builds only that module.
+#
 # An unchanged tree rebuilds in a second: links stay, kbuild sees time stamps.
 set -u
 # shellcheck source=scripts/build/common.sh
@@ -40,4 +42,4 @@ else
 	rm -f "$out/.sources.new"
 fi
 
-exec make -C "$kdir" M="$out" "$@" modules
+exec make -C "$kdir" M="$out" "$@" "${MODULE_TARGET:-modules}"

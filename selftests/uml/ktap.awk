@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Reads the debugfs results of one KUnit suite (-v suite=NAME) and prints one
+# Reads the debugfs results of one KUnit suite (-v suite=NAME -v prefix=TEXT) and prints one
 # TAP result per test case. A suite without a plan, without cases, with fewer
 # cases than planned or without its own final line is a failure: a test that
 # crashed leaves exactly that.
 function result(ok, name, note)
 {
-	printf "%s - kunit.%s.%s%s\n", ok ? "ok" : "not ok", suite, name, note
+	printf "%s - %s.%s.%s%s\n", ok ? "ok" : "not ok", prefix, suite, name, note
 }
 
 # Cases are indented by four columns, their parameters by eight, and the line
