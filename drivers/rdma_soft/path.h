@@ -13,6 +13,8 @@
 #include "proto/icrc.h"
 
 struct rsoft_dev;
+struct net;
+struct socket;
 
 /**
  * struct rsoft_path - a destination, immutable but for route and ID
@@ -29,7 +31,14 @@ struct rsoft_dev;
  * @lock: serialises replacement of @dst
  * @dst: cached route, checked on each use
  * @dst_cookie: for IPv6 route validity
- * @gso_ok: the egress device takes UDP GSO skbs
+ * @gso_ok: the egress device may be given UDP GSO skbs of this family
+ * @csum_ok: the egress device fills in UDP checksums
+ * @gso_segs: packets that one skb may hold, from the egress device
+ * @gso_bytes: bytes from BTH on that one skb may hold
+ * @mtu: largest IP packet of the route, bytes
+ * @gen: value of the route generation when @dst was looked up
+ * @net_cookie: identity of the source GID's netns; never a pointer to it
+ * @ifindex: netdev of the source GID, for link-local addresses
  * @dmac: destination MAC for completions that report it
  * @rcu: defers freeing
  */
@@ -47,6 +56,13 @@ struct rsoft_path {
 	struct dst_entry __rcu *dst;
 	u32 dst_cookie;
 	bool gso_ok;
+	bool csum_ok;
+	u16 gso_segs;
+	u32 gso_bytes;
+	u32 mtu;
+	u32 gen;
+	u64 net_cookie;
+	int ifindex;
 	u8 dmac[6];
 	struct rcu_head rcu;
 };
@@ -100,6 +116,60 @@ static inline struct rsoft_path *rsoft_path_get(struct rsoft_path *path)
  * Context: any.
  */
 void rsoft_path_put(struct rsoft_path *path);
+
+/**
+ * rsoft_path_batch_max() - packets of one size that may share an skb
+ * @path: destination; its route is looked up if it is not known or stale
+ * @seg_size: bytes from BTH to iCRC of each packet
+ *
+ * Context: BH disabled.
+ *
+ * Return: at least 1; 1 where the egress device is not given GSO skbs.
+ */
+u32 rsoft_path_batch_max(struct rsoft_path *path, u32 seg_size);
+
+/**
+ * rsoft_path_route() - route of a path, looked up anew if it went stale
+ * @path: destination
+ *
+ * Context: BH disabled, RCU read section.
+ *
+ * Return: the route, valid within the RCU read section, or ERR_PTR of an
+ * errno of the look-up.
+ */
+struct dst_entry *rsoft_path_route(struct rsoft_path *path);
+
+/**
+ * rsoft_path_flush() - make all paths look up their routes again
+ *
+ * For changes of netdevs that routes do not show (features, stacking).
+ *
+ * Context: any.
+ */
+void rsoft_path_flush(void);
+
+/**
+ * rsoft_sock_create() - make the socket that a QP's skbs are charged to
+ * @net: netns
+ * @res: set to the socket
+ *
+ * It is never bound, receives nothing, holds neither netns nor module, and its
+ * only use is the count of bytes in the stack, sk_wmem_alloc. No code of this
+ * module is reachable from it: skbs outlive QPs.
+ *
+ * Context: may sleep.
+ *
+ * Return: 0 or an errno of the socket layer.
+ */
+int rsoft_sock_create(struct net *net, struct socket **res);
+
+/**
+ * rsoft_sock_release() - release a QP's socket; skbs keep what they need
+ * @sock: socket, NULL is fine
+ *
+ * Context: may sleep.
+ */
+void rsoft_sock_release(struct socket *sock);
 
 /**
  * rsoft_net_xmit() - put IP and UDP headers before an skb and send it
