@@ -6,6 +6,7 @@
 #define RSOFT_CQ_H
 
 #include <linux/interrupt.h>
+#include <linux/mutex.h>
 #include <rdma/ib_verbs.h>
 
 #include "ring.h"
@@ -14,6 +15,7 @@
  * struct rsoft_cq - a completion queue
  * @ibcq: the core's part
  * @lock: serialises producers, arming and (kernel) polling; irqsave
+ * @resize_lock: one resize at a time
  * @ring: CQEs: struct ib_uverbs_wc for user space, struct ib_wc for the kernel
  * @user: owner is a user process
  * @dead: overflowed; nothing is produced any more
@@ -24,6 +26,7 @@
 struct rsoft_cq {
 	struct ib_cq ibcq;
 	spinlock_t lock;
+	struct mutex resize_lock;
 	struct rsoft_ring ring;
 	bool user;
 	bool dead;
@@ -54,8 +57,14 @@ static inline struct rsoft_cq *to_rcq(struct ib_cq *ibcq)
  */
 int rsoft_cq_post(struct rsoft_cq *cq, const struct ib_wc *wc, bool solicited);
 
+/* ops of the device */
+int rsoft_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		    struct rsoft_create_cq_arg *arg);
+int rsoft_resize_cq(struct ib_cq *ibcq, rsoft_cqe_count cqe,
+		    struct ib_udata *udata);
 int rsoft_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int rsoft_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
+int rsoft_peek_cq(struct ib_cq *ibcq, int wc_cnt);
 int rsoft_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 
 #endif

@@ -28,16 +28,23 @@ struct rsoft_link;
 #define RSOFT_MAX_RD_ATOMIC	128
 #define RSOFT_MAX_MSG		0x80000000u
 #define RSOFT_MAX_FRMR_PAGES	1024
+#define RSOFT_MAX_MR_SIZE	(1ull << 39)
+#define RSOFT_GID_TABLE_LEN	1024
+#define RSOFT_PKEY_TABLE_LEN	1
+#define RSOFT_PORT		1
 
 /**
  * struct rsoft_dev - a device
  * @ib_dev: the core's part, first
  * @link: the link that owns it (life cycle in link.c)
  * @ndev: netdev under it; a reference is held from creation until the device
- *        is deallocated
+ *        is deallocated (unregistered, without users)
+ * @ndev_tracker: of that reference
  * @gone: set before unregistration; get_netdev returns NULL, doorbells -EIO
  * @stats: per-CPU counters
  * @port_state: last IB_PORT_* that was reported by an event
+ * @speed: last known speed of the netdev, Mb/s
+ * @registered: registration succeeded; deallocation tells the link
  * @gsi: handle of QP1, found by destination address instead of QPN
  * @qp_lock: protects @qps; irqsave
  * @qps: all QPs of the device
@@ -46,9 +53,12 @@ struct rsoft_dev {
 	struct ib_device ib_dev;
 	struct rsoft_link *link;
 	struct net_device *ndev;
+	netdevice_tracker ndev_tracker;
 	bool gone;
 	struct rsoft_stats __percpu *stats;
 	enum ib_port_state port_state;
+	u32 speed;
+	bool registered;
 	struct rsoft_handle __rcu *gsi;
 	spinlock_t qp_lock;
 	struct list_head qps;
@@ -86,10 +96,15 @@ static inline struct rsoft_pd *to_rpd(struct ib_pd *ibpd)
  * @ndev: netdev; a reference is taken and kept
  * @link: owner, stored before registration so that callbacks find it
  *
- * Context: may sleep.
+ * Whoever unregisters the device, the core then calls rsoft_link_dealloc() and
+ * drops its own reference. A second one belongs to @link from success on: it
+ * keeps the struct (not what the device worked with) until
+ * put_device(&dev->ib_dev.dev).
+ *
+ * Context: may sleep, without rtnl.
  *
  * Return: the registered device, or ERR_PTR of an errno from the core
- * (-ENFILE if the name is taken, -ENOMEM, -EINVAL).
+ * (-ENFILE if the name is taken, -ENOMEM, -EINVAL); @link is not told then.
  */
 struct rsoft_dev *rsoft_dev_create(const char *name, struct net_device *ndev,
 				   struct rsoft_link *link);

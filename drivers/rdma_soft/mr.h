@@ -109,9 +109,27 @@ void *rsoft_mem_at(const struct rsoft_mr *mr, u64 va, u32 len, u32 *run);
 u64 rsoft_mem_atomic(const struct rsoft_mr *mr, u64 va, bool cas, u64 swap_add,
 		     u64 compare);
 
-struct ib_mr *rsoft_get_dma_mr(struct ib_pd *ibpd, int access);
+/**
+ * rsoft_reg_user_mr_pages() - pin user memory and make a region of it
+ * @ibpd: protection domain
+ * @start: first address in the caller's address space
+ * @length: bytes, not 0
+ * @iova: first address as users of the key will name it
+ * @access: IB_ACCESS_*
+ *
+ * Context: may sleep; in the process that owns the memory.
+ *
+ * Return: the region, findable; ERR_PTR(-EINVAL) for a length of 0, one above
+ * the limit or one that wraps, ERR_PTR(-ENOMEM) without memory or above
+ * RLIMIT_MEMLOCK, ERR_PTR(-EFAULT) if the memory cannot be accessed so.
+ */
 struct ib_mr *rsoft_reg_user_mr_pages(struct ib_pd *ibpd, u64 start, u64 length,
 				      u64 iova, int access);
+
+/* ops of the device */
+struct ib_mr *rsoft_get_dma_mr(struct ib_pd *ibpd, int access);
+struct ib_mr *rsoft_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
+				u64 iova, int access, struct ib_udata *udata);
 int rsoft_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 
 #endif

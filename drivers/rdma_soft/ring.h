@@ -152,6 +152,19 @@ static inline void rsoft_ring_produce(struct rsoft_ring *ring)
 }
 
 /**
+ * rsoft_ring_copy() - copy elements from one ring to another, for a resize
+ * @dst: new ring
+ * @at: index in @dst of the first copy
+ * @src: old ring
+ * @from: index in @src of the first element
+ * @num: elements; they fit into @dst
+ *
+ * Indices are not moved, nothing is published.
+ */
+void rsoft_ring_copy(struct rsoft_ring *dst, u32 at,
+		     const struct rsoft_ring *src, u32 from, u32 num);
+
+/**
  * rsoft_mmap() - ops.mmap: map a ring
  * @ctx: caller's context
  * @vma: area; its offset and size must be those of a ring of this context
