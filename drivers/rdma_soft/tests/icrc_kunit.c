@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The iCRC against packets whose iCRC others computed (icrc_vectors.h), and
+ * which bits of a packet it covers.
+ */
+#include <kunit/test.h>
+#include <linux/crc32.h>
+
+#include "../proto/icrc.h"
+#include "icrc_vectors.h"
+
+#define IPV4_LEN	20
+#define IPV6_LEN	40
+#define BTH_LEN		12
+#define MAX_PKT		1200
+
+/*
+ * Every byte of the outer headers and the BTH: i(nvariant), v(ariant), or
+ * c(onstant), which the driver derives from the length and so does not read.
+ */
+static const char ipv4_map[] = "cvcciiiivcvviiiiiiiiiiiiccvv";
+static const char ipv6_map[] =
+	"cccccccviiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiccvv";
+static const char bth_map[] = "iiiiviiiiiii";
+
+static u32 outer_len(const u8 *pkt)
+{
+	return (pkt[0] >> 4 == 6 ? IPV6_LEN : IPV4_LEN) + 8;
+}
+
+static void parse_flow(const u8 *pkt, struct rsoft_flow *flow, u16 *ip_id)
+{
+	const u8 *udp = pkt + outer_len(pkt) - 8;
+
+	memset(flow, 0, sizeof(*flow));
+	*ip_id = 0;
+	flow->ipv6 = pkt[0] >> 4 == 6;
+	if (flow->ipv6) {
+		memcpy(flow->saddr, pkt + 8, 16);
+		memcpy(flow->daddr, pkt + 24, 16);
+	} else {
+		*ip_id = pkt[4] << 8 | pkt[5];
+		memcpy(&flow->frag_off, pkt + 6, 2);
+		memcpy(flow->saddr, pkt + 12, 4);
+		memcpy(flow->daddr, pkt + 16, 4);
+	}
+	memcpy(&flow->sport, udp, 2);
+	memcpy(&flow->dport, udp + 2, 2);
+}
+
+/* The iCRC that the driver would put on this packet of @len bytes. */
+static __le32 icrc_of(const u8 *pkt, u32 len)
+{
+	u8 pseudo[RSOFT_ICRC_PSEUDO_MAX];
+	u32 outer = outer_len(pkt);
+	struct rsoft_flow flow;
+	u32 n, crc;
+	u16 id;
+
+	parse_flow(pkt, &flow, &id);
+	n = rsoft_icrc_pseudo(pseudo, &flow, id, len - outer, pkt + outer);
+	crc = crc32_le(~0, pseudo, n);
+	crc = crc32_le(crc, pkt + outer + BTH_LEN, len - outer - BTH_LEN - 4);
+	return rsoft_icrc_final(crc);
+}
+
+static bool icrc_good(const u8 *pkt, u32 len)
+{
+	__le32 crc = icrc_of(pkt, len);
+
+	return !memcmp(pkt + len - 4, &crc, 4);
+}
+
+static void every_vector_has_its_icrc(struct kunit *test)
+{
+	int i, ipv6 = 0, pads[4] = { 0 };
+
+	for (i = 0; i < ARRAY_SIZE(icrc_vectors); i++) {
+		const struct icrc_vector *v = &icrc_vectors[i];
+
+		ipv6 += v->pkt[0] >> 4 == 6;
+		pads[v->pkt[outer_len(v->pkt) + 1] >> 4 & 3]++;
+		KUNIT_EXPECT_TRUE_MSG(test, icrc_good(v->pkt, v->len), "%s",
+				      v->name);
+	}
+	/* The table must have something of each kind, or it shows little. */
+	KUNIT_EXPECT_GT(test, ipv6, 10);
+	KUNIT_EXPECT_GT(test, i - ipv6, 10);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_GT_MSG(test, pads[i], 5, "pad %d", i);
+}
+
+static bool bit_is_covered(const u8 *pkt, u32 byte)
+{
+	u32 outer = outer_len(pkt);
+
+	if (byte >= outer + BTH_LEN)
+		return true;
+	if (byte >= outer)
+		return bth_map[byte - outer] == 'i';
+	return (pkt[0] >> 4 == 6 ? ipv6_map : ipv4_map)[byte] == 'i';
+}
+
+static void exactly_the_invariant_bits_are_covered(struct kunit *test)
+{
+	u8 *pkt = kunit_kzalloc(test, MAX_PKT, GFP_KERNEL);
+	int i, bit;
+
+	KUNIT_ASSERT_NOT_NULL(test, pkt);
+	KUNIT_ASSERT_EQ(test, sizeof(ipv4_map) - 1, 28);
+	KUNIT_ASSERT_EQ(test, sizeof(ipv6_map) - 1, 48);
+	for (i = 0; i < ARRAY_SIZE(icrc_vectors); i++) {
+		const struct icrc_vector *v = &icrc_vectors[i];
+
+		KUNIT_ASSERT_LE(test, v->len, MAX_PKT);
+		memcpy(pkt, v->pkt, v->len);
+		/* The first byte says which IP it is, the last four the CRC. */
+		for (bit = 8; bit < 8 * (v->len - 4); bit++) {
+			bool covered = bit_is_covered(pkt, bit / 8);
+
+			pkt[bit / 8] ^= 1 << bit % 8;
+			if (icrc_good(pkt, v->len) == covered) {
+				KUNIT_FAIL(test, "%s: byte %d bit %d", v->name,
+					   bit / 8, bit % 8);
+				return;
+			}
+			pkt[bit / 8] ^= 1 << bit % 8;
+		}
+	}
+}
+
+static void a_wrong_icrc_is_seen_in_each_bit(struct kunit *test)
+{
+	const struct icrc_vector *v = &icrc_vectors[0];
+	u8 *pkt = kunit_kzalloc(test, MAX_PKT, GFP_KERNEL);
+	int bit;
+
+	KUNIT_ASSERT_NOT_NULL(test, pkt);
+	memcpy(pkt, v->pkt, v->len);
+	for (bit = 8 * (v->len - 4); bit < 8 * v->len; bit++) {
+		pkt[bit / 8] ^= 1 << bit % 8;
+		KUNIT_EXPECT_FALSE_MSG(test, icrc_good(pkt, v->len), "bit %d",
+				       bit);
+		pkt[bit / 8] ^= 1 << bit % 8;
+	}
+}
+
+/* A packet cut short or grown has other lengths in its IP and UDP headers. */
+static void the_length_is_covered(struct kunit *test)
+{
+	u8 a[RSOFT_ICRC_PSEUDO_MAX], b[RSOFT_ICRC_PSEUDO_MAX];
+	const u8 bth[BTH_LEN] = { 4 };
+	struct rsoft_flow flow = {};
+	u32 n, len;
+
+	for (len = 16; len < 0x10000 - 28 - 4; len += 1021) {
+		flow.ipv6 = len & 1;
+		n = rsoft_icrc_pseudo(a, &flow, 7, len, bth);
+		rsoft_icrc_pseudo(b, &flow, 7, len + 4, bth);
+		KUNIT_EXPECT_NE_MSG(test, crc32_le(~0, a, n),
+				    crc32_le(~0, b, n), "len %u", len);
+	}
+}
+
+static void the_ipv4_id_is_ignored_in_ipv6(struct kunit *test)
+{
+	u8 a[RSOFT_ICRC_PSEUDO_MAX], b[RSOFT_ICRC_PSEUDO_MAX];
+	const u8 bth[BTH_LEN] = { 4 };
+	struct rsoft_flow flow = { .ipv6 = true };
+	u32 n;
+
+	n = rsoft_icrc_pseudo(a, &flow, 0, 16, bth);
+	flow.frag_off = cpu_to_be16(0x4000);
+	rsoft_icrc_pseudo(b, &flow, 0x1234, 16, bth);
+	KUNIT_EXPECT_EQ(test, memcmp(a, b, n), 0);
+}
+
+static void it_writes_what_it_returns_and_no_more(struct kunit *test)
+{
+	u8 out[RSOFT_ICRC_PSEUDO_MAX + 4], low[RSOFT_ICRC_PSEUDO_MAX + 4];
+	static const u8 bth[BTH_LEN] = { 0x64, 1, 2, 3, 4 };
+	struct rsoft_flow flow = {};
+	u32 n, i;
+
+	for (i = 0; i < 2; i++) {
+		flow.ipv6 = i;
+		memset(out, 0xa5, sizeof(out));
+		memset(low, 0x5a, sizeof(low));
+		n = rsoft_icrc_pseudo(out, &flow, 1, 100, bth);
+		rsoft_icrc_pseudo(low, &flow, 1, 100, bth);
+		KUNIT_EXPECT_EQ(test, n, i ? 68 : 48);
+		KUNIT_EXPECT_EQ(test, memcmp(out, low, n), 0);
+		KUNIT_EXPECT_EQ(test, out[n], 0xa5);
+		KUNIT_EXPECT_EQ(test, low[n], 0x5a);
+	}
+}
+
+static void the_field_is_little_endian(struct kunit *test)
+{
+	__le32 field = rsoft_icrc_final(~0x11223344u);
+	const u8 want[4] = { 0x44, 0x33, 0x22, 0x11 };
+
+	KUNIT_EXPECT_EQ(test, memcmp(&field, want, 4), 0);
+}
+
+static struct kunit_case icrc_cases[] = {
+	KUNIT_CASE(every_vector_has_its_icrc),
+	KUNIT_CASE(exactly_the_invariant_bits_are_covered),
+	KUNIT_CASE(a_wrong_icrc_is_seen_in_each_bit),
+	KUNIT_CASE(the_length_is_covered),
+	KUNIT_CASE(the_ipv4_id_is_ignored_in_ipv6),
+	KUNIT_CASE(it_writes_what_it_returns_and_no_more),
+	KUNIT_CASE(the_field_is_little_endian),
+	{}
+};
+
+static struct kunit_suite icrc_suite = {
+	.name = "rdma_soft_icrc",
+	.test_cases = icrc_cases,
+};
+
+kunit_test_suite(icrc_suite);
