@@ -59,6 +59,8 @@ if [ ! -e "$dir/ready" ]; then
 	[ -e vmlinuz ] || die "linux-image-$kver contains no vmlinuz"
 	depmod -b "$tmp/root" "$kver" || die "depmod failed for $kver"
 	touch ready
-	cd / && rm -rf "$dir" && mv "$tmp/root" "$dir" || die "cannot move the kernel to $dir"
+	cd / || exit
+	rm -rf "$dir"
+	mv "$tmp/root" "$dir" || die "cannot move the kernel to $dir"
 fi
 echo "$dir $kver"

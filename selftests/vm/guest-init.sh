@@ -46,14 +46,13 @@ kill_leftovers()
 
 cd "$VM_CWD" || cd /
 if [ "$VM_MODE" = shell ]; then
-	stty -F /dev/hvc0 rows "${VM_ROWS:-24}" cols "${VM_COLS:-80}"
 	setsid -c -w bash "$ctl/job" </dev/hvc0 >/dev/hvc0 2>&1
 	rc=$?
 else
-	busybox mkfifo /run/vm-out /run/vm-err
-	busybox cat /run/vm-out >"$out" &
+	"$VM_BUSYBOX" mkfifo /run/vm-out /run/vm-err
+	"$VM_BUSYBOX" cat /run/vm-out >"$out" &
 	outpump=$!
-	busybox cat /run/vm-err >"$err" &
+	"$VM_BUSYBOX" cat /run/vm-err >"$err" &
 	errpump=$!
 	set -m
 	bash "$ctl/job" </dev/null >/run/vm-out 2>/run/vm-err &
@@ -63,8 +62,8 @@ else
 	kill_leftovers
 	wait "$outpump" "$errpump"
 fi
-busybox dmesg >"$ctl/dmesg"
+"$VM_BUSYBOX" dmesg >"$ctl/dmesg"
 echo "$rc" >"$ctl/status"
-busybox sync
+"$VM_BUSYBOX" sync
 echo o >/proc/sysrq-trigger
 while :; do read -r -t 5 <>/dev/console; done

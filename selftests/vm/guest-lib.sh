@@ -31,12 +31,21 @@ wait_for()
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $end ] || return 1
-		read -r -t 0.05 <>/dev/console
+		read -r -t 0.05 <>/dev/console	# a pause without a process
 	done
+	return 0
 }
 
 in_a() { ip netns exec a "$@"; }
 in_b() { ip netns exec b "$@"; }
+
+gone() { [ ! -e "/proc/$1" ]; }
+
+# listening: someone waits for TCP or RDMA connections in this netns.
+listening()
+{
+	ss -tlnH | grep -q . || rdma resource show cm_id | grep -q LISTEN
+}
 
 load_core()
 {
@@ -58,7 +67,8 @@ load_rdma_soft()
 
 load_rxe()
 {
-	load_core && modprobe rdma_rxe || err "cannot load rdma_rxe"
+	load_core || return
+	modprobe rdma_rxe || err "cannot load rdma_rxe"
 }
 
 # links_gone: remove all RDMA links.

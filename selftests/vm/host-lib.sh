@@ -3,11 +3,13 @@
 #
 # Sourced by the host side of the test VM: cache folder, messages, kernel choice.
 
+# shellcheck disable=SC2034  # used by those who source this file
 CACHE=${RSOFT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rdma_soft}
-# shellcheck disable=SC2034  # for those who source this file
+# shellcheck disable=SC2034
 TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 # Exit status for failures of the harness itself, see run-vm.sh --help.
+# shellcheck disable=SC2034
 RC_PANIC=200 RC_TIMEOUT=201 RC_HARNESS=202 RC_NOSTATUS=203 RC_DMESG=204
 
 say()

@@ -13,7 +13,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 [ $# -eq 2 ] || die "usage: mkinitramfs.sh KERNELDIR KVER"
 kdir=$1 kver=$2
-busybox=$(command -v busybox)
+busybox=$("$here/fetch-busybox.sh") || exit
 
 # shellcheck disable=SC2012  # size and time of one known file
 key=$({ cat "$here/initramfs-init" "${BASH_SOURCE[0]}"; ls -lL --time-style=+%s "$busybox" "$kdir/vmlinuz"; } |
@@ -26,7 +26,6 @@ if [ ! -e "$img" ]; then
 fi
 [ -e "$img" ] && echo "$img" && exit 0
 
-file "$busybox" 2>/dev/null | grep -q 'dynamically' && die "busybox must be the static one: run scripts/deps.sh vm"
 tmp=$(mktemp -d "$CACHE/vm/.tmp.XXXXXX") || die "cannot write to $CACHE/vm"
 trap 'rm -rf "$tmp"' EXIT
 r=$tmp/root
@@ -81,11 +80,12 @@ off=$(( ($(field 497 1) + 1) * 512 + $(field 584 4) ))
 len=$(field 588 4)
 tail -c +$((off + 1)) "$kdir/vmlinuz" | head -c $((len - 4)) >"$tmp/payload"
 case $(od -An -t x1 -N 4 "$tmp/payload" | tr -d ' ') in
-fd377a58) xz -dc ;;
-28b52ffd) zstd -qdc ;;
-1f8b*) gzip -dc ;;
-*) false ;;
-esac <"$tmp/payload" >"$tmp/vmlinux" 2>/dev/null || rm -f "$tmp/vmlinux"
+fd377a58) unpack='xz -dc' ;;
+28b52ffd) unpack='zstd -qdc' ;;
+1f8b*) unpack='gzip -dc' ;;
+*) unpack=false ;;
+esac
+$unpack <"$tmp/payload" >"$tmp/vmlinux" 2>/dev/null || rm -f "$tmp/vmlinux"
 [ -e "$tmp/vmlinux" ] && mv "$tmp/vmlinux" "${img%.cpio.gz}.vmlinux"
 mv "$tmp/img" "$img"
 echo "$img"

@@ -85,17 +85,20 @@ done
 [ -n "$mode" ] || { usage >&2; exit "$RC_HARNESS"; }
 [ "$mode" = script ] && { [ -r "${job[0]}" ] || die "cannot read ${job[0]}"; }
 
-need qemu-system-x86_64 busybox cpio depmod modprobe timeout setpriv xz
+[ "$mode" != shell ] || [ -t 0 ] || die "--shell needs a terminal, use --cmd or --script"
+
+need qemu-system-x86_64 cpio depmod modprobe timeout setpriv xz
 
 # --- kernel and initramfs -------------------------------------------------
 if [ -d "$kernel" ]; then
 	kdir=$(cd "$kernel" && pwd)
 	kver=$(find "$kdir/lib/modules/" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -V | tail -n 1)
-	[ -e "$kdir/vmlinuz" ] && [ -n "$kver" ] || die "$kernel has no vmlinuz or no lib/modules/VERSION"
+	{ [ -e "$kdir/vmlinuz" ] && [ -n "$kver" ]; } || die "$kernel has no vmlinuz or no lib/modules/VERSION"
 else
 	read -r kdir kver < <("$here/fetch-kernel.sh" "$kernel")
 	[ -n "${kver:-}" ] || exit "$RC_HARNESS"
 fi
+busybox=$("$here/fetch-busybox.sh") || exit "$RC_HARNESS"
 initrd=$("$here/mkinitramfs.sh" "$kdir" "$kver") || exit "$RC_HARNESS"
 image=$kdir/vmlinuz
 [ -e "${initrd%.cpio.gz}.vmlinux" ] && image=${initrd%.cpio.gz}.vmlinux
@@ -151,9 +154,13 @@ mkdir -p "$out" || die "cannot create $out"
 out=$(cd "$out" && pwd)
 ctl=$(mktemp -d "$out/.run.XXXXXX") || die "cannot write to $out"
 qemu='' pumps=()
+# shellcheck disable=SC2317  # called by trap
 cleanup()
 {
-	[ -n "$qemu" ] && kill "$qemu" 2>/dev/null && wait "$qemu"
+	if [ -n "$qemu" ]; then
+		kill "$qemu" 2>/dev/null
+		wait "$qemu"
+	fi
 	[ ${#pumps[@]} -eq 0 ] || kill "${pumps[@]}" 2>/dev/null
 	rm -rf "$ctl"
 }
@@ -163,7 +170,8 @@ trap 'exit 143' TERM HUP
 
 {
 	printf 'export VM_MODE=%q VM_CWD=%q VM_NAME=%q VM_KERNEL_DIR=%q\n' "$mode" "$PWD" "$name" "$kdir"
-	printf 'export RDMA_SOFT_KO=%q VM_TREE=%q VM_LIB=%q VM_ICOUNT=%q\n' "$module" "$TREE" "$here/guest-lib.sh" "$icount"
+	printf 'export RDMA_SOFT_KO=%q VM_TREE=%q VM_LIB=%q VM_ICOUNT=%q VM_BUSYBOX=%q\n' \
+		"$module" "$TREE" "$here/guest-lib.sh" "$icount" "$busybox"
 	for e in ${envs[@]+"${envs[@]}"}; do
 		n=${e%%=*}
 		[[ $n =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] || die "--env $e: not a variable name"
@@ -179,11 +187,7 @@ case $mode in
 cmd)	printf '%s\n' "${job[0]}" >"$ctl/job" ;;
 script)	script=$(realpath "${job[0]}")
 	printf 'exec %s %q %s\n' "$([ -x "$script" ] || echo bash)" "$script" "$(printf '%q ' "${job[@]:1}")" >"$ctl/job" ;;
-shell)	cat >"$ctl/job" <<-'JOB'
-	[ -z "${VM_SETUP:-}" ] || . "$VM_SETUP"
-	exec bash -i
-	JOB
-	;;
+shell)	printf '%s\n' "stty rows \$VM_ROWS cols \$VM_COLS" "exec \${VM_SHELL:-bash -i}" >"$ctl/job" ;;
 esac
 
 # --- devices --------------------------------------------------------------
