@@ -12,7 +12,7 @@
 
 set -u
 
-# package, group, why; the last field may name a file whose presence is enough
+# package|group|why
 packages()
 {
 	cat <<-'LIST'
@@ -49,6 +49,17 @@ packages()
 	LIST
 }
 
+# Any Debian 6.1 headers serve whose kernel can be had for the test VM.
+have_headers()
+{
+	local k
+	k=$(find /usr/src -maxdepth 1 -name 'linux-headers-6.1.*-amd64' -printf '%f\n' |
+		sed 's/^linux-headers-//' | sort -V | tail -n 1)
+	[ -n "$k" ] || return
+	[ -e "${RSOFT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rdma_soft}/kernel/$k/ready" ] && return
+	[ -n "$(apt-cache madison "linux-image-$k" 2>/dev/null)" ]
+}
+
 dry=
 [ "${1:-}" = -n ] && dry=y && shift
 case ${1:-} in
@@ -74,8 +85,7 @@ while IFS='|' read -r p g why; do
 	case $groups in *" $g "*) ;; *) continue ;; esac
 	case " ${missing[*]-} " in *" $p "*) continue ;; esac
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] && continue
-	# Any Debian 6.1 headers serve, whatever meta package brought them.
-	[ "$p" = linux-headers-amd64 ] && compgen -G '/usr/src/linux-headers-6.1.*-amd64' >/dev/null && continue
+	[ "$p" = linux-headers-amd64 ] && have_headers && continue
 	echo "missing: $p ($why)"
 	missing+=("$p")
 done < <(packages)

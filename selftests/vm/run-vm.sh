@@ -28,7 +28,8 @@ usage()
 	  --out DIR       what the guest writes to /out goes here, with dmesg.txt and
 	                  console.txt (default: a folder in the cache; the last 20 stay)
 	  --kernel K      version (6.1.0-57-amd64; downloaded) or folder with vmlinuz and
-	                  lib/modules (default: the 6.1 of the installed headers)
+	                  lib/modules (default: the one the module
+	                  was built for, else the 6.1 of the installed headers)
 	  --module FILE   what load_rdma_soft inserts (drivers/rdma_soft/rdma_soft.ko)
 	  --env N[=V]     set variable N for the command (repeat; without =V: its value here)
 	  --append ARGS   more kernel command line
@@ -90,6 +91,11 @@ done
 need qemu-system-x86_64 cpio depmod modprobe timeout setpriv xz
 
 # --- kernel and initramfs -------------------------------------------------
+if [ -z "$kernel" ] && [ -e "$module" ]; then
+	# The kernel the module was built for, if that is a Debian one.
+	kernel=$(modinfo -F vermagic "$module" | grep -oE '^[^ ]+-amd64 ')
+	kernel=${kernel% }
+fi
 if [ -d "$kernel" ]; then
 	kdir=$(cd "$kernel" && pwd)
 	kver=$(find "$kdir/lib/modules/" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -V | tail -n 1)
@@ -243,7 +249,7 @@ tail_console()
 }
 if [ -e "$ctl/status" ]; then
 	rc=$(cat "$ctl/status")
-	splat='WARNING: |BUG: |Oops|INFO: task .* blocked|possible circular|possible recursive|suspicious RCU|kernel BUG|general protection|rcu: INFO|unregister_netdevice: waiting'
+	splat='WARNING: |BUG: |Oops|INFO: task .* blocked|possible circular|possible recursive|suspicious RCU|kernel BUG|general protection|unregister_netdevice: waiting'
 	if [ -n "$checkdmesg" ] && grep -E "$splat" "$out/dmesg.txt" >"$ctl/splat"; then
 		echo "vm: the kernel log has warnings ($out/dmesg.txt):" >&2
 		head -n 10 "$ctl/splat" >&2
