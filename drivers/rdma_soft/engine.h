@@ -56,6 +56,8 @@ struct rsoft_engine_ops {
  * @work: continues a run that used up its budget
  * @kick: starts a run from a context that must not (kernel post_send)
  * @frag: where payload of the next packets is written (owner)
+ * @ip_id: IPv4 ID of the next packet (owner); with DF set two engines of a QP
+ *         may use the same one (RFC 6864)
  */
 struct rsoft_engine {
 	struct rsoft_qp *qp;
@@ -68,6 +70,7 @@ struct rsoft_engine {
 	struct work_struct work;
 	struct tasklet_struct kick;
 	struct page_frag frag;
+	u16 ip_id;
 };
 
 #define RSOFT_ENGINE_OWNED	1

@@ -72,8 +72,7 @@ struct rsoft_rq {
  * @psn_max: one past the highest PSN ever sent; @psn is behind it while
  *           packets are sent again
  * @una: oldest PSN without an acknowledgment
- * @resp_psn: PSN of the next READ or atomic response expected
- * @ssn: send sequence number of the next WQE
+ * @win_base: start of the send window: @una, or the end of the last READ
  * @rd_active: READs and atomics that wait for responses
  * @max_rd: QP's max_rd_atomic, at least 1
  * @retry_left: time-outs and sequence errors until the request is given up
@@ -81,7 +80,8 @@ struct rsoft_rq {
  * @rnr_wait: waiting for the RNR timer
  * @tx_wait: waiting for the stack to take bytes
  * @nak_seen: already went back for the present gap
- * @ack_unsolicited: bytes sent since an AckReq
+ * @ack_pkts: messages sent since an AckReq
+ * @ack_bytes: payload bytes sent since an AckReq
  * @deadline: when the oldest unacknowledged packet times out, ns; 0 is off
  * @ack_timer: Local ACK Timeout
  * @rnr_timer: RNR wait
@@ -92,8 +92,7 @@ struct rsoft_req {
 	u32 psn;
 	u32 psn_max;
 	u32 una;
-	u32 resp_psn;
-	u32 ssn;
+	u32 win_base;
 	u32 rd_active;
 	u32 max_rd;
 	u8 retry_left;
@@ -101,7 +100,8 @@ struct rsoft_req {
 	bool rnr_wait;
 	bool tx_wait;
 	bool nak_seen;
-	u32 ack_unsolicited;
+	u32 ack_pkts;
+	u32 ack_bytes;
 	u64 deadline;
 	struct hrtimer ack_timer;
 	struct hrtimer rnr_timer;
@@ -160,7 +160,6 @@ struct rsoft_reading {
  * @seq: place in a multi-packet message
  * @nak_sent: a sequence NAK was sent for the present gap
  * @ack_due: an ACK is owed
- * @ack_psn: PSN it will name
  * @comm_est: IB_EVENT_COMM_EST was raised
  * @have_rwqe: @rwqe is in use by the message in progress
  * @rwqe: private copy of the receive WQE
@@ -169,12 +168,14 @@ struct rsoft_reading {
  * @rkey: WRITE: key
  * @left: WRITE: bytes that are still to come
  * @wlen: WRITE: bytes of the whole message
- * @mr: WRITE: region of the message, held while packets of one run use it
  * @rdres: ring of READs and atomics kept for repetition
  * @rdres_mask: entries - 1
  * @rdres_head: next entry to use
  * @reading: READ response in progress
- * @tx_timer: looks again if the stack took our bytes
+ * @tx_timer: looks again if the stack took our bytes, and after the QP went
+ *            to ERR for receives posted since (there is no doorbell for them)
+ * @tx_wait: waiting for the stack to take bytes
+ * @flush_ns: time to the next look for late receives
  */
 struct rsoft_resp {
 	u32 epsn;
@@ -182,7 +183,6 @@ struct rsoft_resp {
 	enum rsoft_seq seq;
 	bool nak_sent;
 	bool ack_due;
-	u32 ack_psn;
 	bool comm_est;
 	bool have_rwqe;
 	struct rsoft_rwqe rwqe;
@@ -191,12 +191,13 @@ struct rsoft_resp {
 	u32 rkey;
 	u32 left;
 	u32 wlen;
-	struct rsoft_mr *mr;
 	struct rsoft_rdres *rdres;
 	u32 rdres_mask;
 	u32 rdres_head;
 	struct rsoft_reading reading;
 	struct hrtimer tx_timer;
+	bool tx_wait;
+	u64 flush_ns;
 };
 
 /**

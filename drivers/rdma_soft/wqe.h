@@ -46,7 +46,7 @@ enum rsoft_swqe_state {
  * @len: payload bytes
  * @first_psn: PSN of its first packet
  * @last_psn: PSN of its last packet, or of the last expected READ response
- * @ssn: send sequence number
+ * @resp_psn: READ, atomic: PSN of the next response expected
  * @imm: immediate data as on the wire
  * @inv_rkey: key that SEND with invalidate names
  * @raddr: remote address of RDMA and atomics
@@ -74,7 +74,7 @@ struct rsoft_swqe {
 	u32 len;
 	u32 first_psn;
 	u32 last_psn;
-	u32 ssn;
+	u32 resp_psn;
 	__be32 imm;
 	u32 inv_rkey;
 	u64 raddr;

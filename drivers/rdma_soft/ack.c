@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Acknowledgments. A run of requests gets one ACK, naming the last request that
+ * was executed: READ responses, atomic responses and NAKs acknowledge all that
+ * came before them too. No credits are given out (value "invalid"): receive
+ * queues are filled behind our back, and RNR NAKs do the rest.
+ */
+#include "ack.h"
+#include "build.h"
+#include "proto/psn.h"
+#include "timer.h"
+
+static int ack_send(struct rsoft_qp *qp, u8 opcode, u32 psn, u8 syn, u32 msn,
+		    u64 orig)
+{
+	struct rsoft_path *path = rcu_dereference_protected(qp->path, 1);
+	enum rsoft_access why;
+	struct rsoft_tx tx;
+	struct rsoft_pkt pkt = {
+		.opcode = opcode,
+		.info = rsoft_opinfo(opcode),
+		.mig = true,
+		.pkey = RSOFT_PKEY_DEFAULT,
+		.qpn = qp->remote_qpn,
+		.psn = psn,
+		.syn = syn,
+		.msn = msn & RSOFT_MSN_MASK,
+		.orig = orig,
+	};
+	int err;
+
+	rsoft_tx_init(&tx, qp, &qp->recv);
+	err = rsoft_tx_packet(&tx, path, &pkt, NULL, 0, &why);
+	return err ?: rsoft_tx_flush(&tx);
+}
+
+static u32 ack_psn(const struct rsoft_qp *qp)
+{
+	return rsoft_psn_add(qp->resp.epsn, RSOFT_PSN_MASK);
+}
+
+void rsoft_ack_flush(struct rsoft_qp *qp)
+{
+	if (!qp->resp.ack_due)
+		return;
+	if (ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, ack_psn(qp),
+		     RSOFT_SYN_ACK | RSOFT_CREDITS_INVALID, qp->resp.msn, 0)) {
+		rsoft_timer_tx(qp, &qp->resp.tx_timer, RSOFT_TX_WAIT_NS);
+		return;
+	}
+	qp->resp.ack_due = false;
+	rsoft_count(qp->dev, RSOFT_CNT_ACK_SENT);
+}
+
+void rsoft_ack_nak(struct rsoft_qp *qp, enum rsoft_nak code)
+{
+	qp->resp.ack_due = false;
+	rsoft_count(qp->dev, RSOFT_CNT_NAK_SENT);
+	ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, qp->resp.epsn,
+		 RSOFT_SYN_NAK | code, qp->resp.msn, 0);
+}
+
+void rsoft_ack_rnr(struct rsoft_qp *qp)
+{
+	qp->resp.ack_due = false;
+	rsoft_count(qp->dev, RSOFT_CNT_RNR_SENT);
+	ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, qp->resp.epsn,
+		 RSOFT_SYN_RNR | (qp->min_rnr_enc & RSOFT_SYN_VALUE_MASK),
+		 qp->resp.msn, 0);
+}
+
+void rsoft_ack_atomic(struct rsoft_qp *qp, const struct rsoft_rdres *res)
+{
+	qp->resp.ack_due = false;
+	/* one that is lost here is asked for again by the requester */
+	ack_send(qp, RSOFT_RC | RSOFT_OP_ATOMIC_ACK, res->first_psn,
+		 RSOFT_SYN_ACK | RSOFT_CREDITS_INVALID, res->msn, res->orig);
+}

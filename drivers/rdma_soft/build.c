@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Builds packets. A packet is written in one piece into pages of the engine's
+ * page fragment, with its iCRC computed while it is in the cache; equal packets
+ * follow each other in one skb that the stack cuts at seg_size. The IPv4 ID and
+ * length that the iCRC covers are those that the cut will give each packet.
+ */
+#include <linux/mm.h>
+#include <net/sock.h>
+
+#include "build.h"
+#include "crc.h"
+#include "proto/icrc.h"
+#include "qp.h"
+
+/* A packet up to this size lies in the skb's head. */
+#define TX_LINEAR_MAX 320
+
+void rsoft_tx_init(struct rsoft_tx *tx, struct rsoft_qp *qp,
+		   struct rsoft_engine *e)
+{
+	*tx = (struct rsoft_tx){ .qp = qp, .e = e };
+}
+
+bool rsoft_tx_busy(const struct rsoft_qp *qp)
+{
+	return refcount_read(&qp->sock->sk->sk_wmem_alloc) >
+	       RSOFT_TX_STACK_MAX;
+}
+
+static u32 tx_wire_len(const struct rsoft_opinfo *info, u32 len)
+{
+	return info->hdr_len + len + rsoft_pad(len) + RSOFT_ICRC_LEN;
+}
+
+bool rsoft_tx_fits(const struct rsoft_tx *tx, const struct rsoft_path *path,
+		   const struct rsoft_opinfo *info, u32 len)
+{
+	u32 wire = tx_wire_len(info, len);
+
+	return tx->skb && tx->path == path && !tx->closed &&
+	       wire <= tx->seg_size && tx->nsegs < tx->max_segs &&
+	       tx->skb->len + wire <= RSOFT_TX_MAX;
+}
+
+static int tx_start(struct rsoft_tx *tx, struct rsoft_path *path, u32 wire)
+{
+	u32 room = RSOFT_TX_HEADROOM + (wire <= TX_LINEAR_MAX ?
+					TX_LINEAR_MAX : 0);
+
+	tx->skb = alloc_skb(room, GFP_ATOMIC | __GFP_NOWARN);
+	if (!tx->skb)
+		return -EAGAIN;
+	skb_reserve(tx->skb, RSOFT_TX_HEADROOM);
+	tx->path = path;
+	tx->seg_size = wire;
+	tx->nsegs = 0;
+	tx->max_segs = rsoft_path_batch_max(path, wire);
+	tx->closed = false;
+	return 0;
+}
+
+/* Address of @wire writable bytes behind the skb's data; not yet part of it. */
+static void *tx_room(struct rsoft_tx *tx, u32 wire)
+{
+	struct page_frag *frag = &tx->e->frag;
+	struct sk_buff *skb = tx->skb;
+	int n = skb_shinfo(skb)->nr_frags;
+
+	if (!n && wire <= skb_tailroom(skb) && wire <= TX_LINEAR_MAX)
+		return skb_tail_pointer(skb);
+	if (!skb_page_frag_refill(wire, frag, GFP_ATOMIC | __GFP_NOWARN) ||
+	    frag->size - frag->offset < wire)
+		return NULL;
+	if (n == MAX_SKB_FRAGS &&
+	    !skb_can_coalesce(skb, n, frag->page, frag->offset))
+		return NULL;
+	return page_address(frag->page) + frag->offset;
+}
+
+/* The bytes at tx_room() become part of the skb. */
+static void tx_commit(struct rsoft_tx *tx, void *at, u32 wire)
+{
+	struct page_frag *frag = &tx->e->frag;
+	struct sk_buff *skb = tx->skb;
+	int n = skb_shinfo(skb)->nr_frags;
+
+	if (at == skb_tail_pointer(skb) && !n) {
+		skb_put(skb, wire);
+	} else {
+		if (skb_can_coalesce(skb, n, frag->page, frag->offset)) {
+			skb_frag_size_add(&skb_shinfo(skb)->frags[n - 1], wire);
+		} else {
+			get_page(frag->page);
+			skb_fill_page_desc(skb, n, frag->page, frag->offset,
+					   wire);
+		}
+		frag->offset += wire;
+		skb->len += wire;
+		skb->data_len += wire;
+		skb->truesize += wire;
+	}
+	if (wire < tx->seg_size)
+		tx->closed = true;
+	tx->nsegs++;
+}
+
+static enum rsoft_access tx_gather(u8 *to, struct rsoft_cursor *c, u32 len)
+{
+	enum rsoft_access why = RSOFT_ACCESS_OK;
+	const void *from;
+	u32 run;
+
+	while (len) {
+		from = rsoft_cursor_next(c, len, &run, &why);
+		if (!from)
+			return why;
+		memcpy(to, from, run);
+		to += run;
+		len -= run;
+	}
+	return RSOFT_ACCESS_OK;
+}
+
+static void tx_icrc(const struct rsoft_tx *tx, u8 *at, u32 wire)
+{
+	u8 pseudo[RSOFT_ICRC_PSEUDO_MAX];
+	u32 bth = sizeof(struct rsoft_bth);
+	__le32 icrc;
+	u32 crc, n;
+
+	n = rsoft_icrc_pseudo(pseudo, &tx->path->flow,
+			      tx->e->ip_id + tx->nsegs, wire, at);
+	crc = rsoft_crc32(~0u, pseudo, n);
+	crc = rsoft_crc32(crc, at + bth, wire - bth - RSOFT_ICRC_LEN);
+	icrc = rsoft_icrc_final(crc);
+	memcpy(at + wire - RSOFT_ICRC_LEN, &icrc, RSOFT_ICRC_LEN);
+}
+
+int rsoft_tx_packet(struct rsoft_tx *tx, struct rsoft_path *path,
+		    struct rsoft_pkt *pkt, struct rsoft_cursor *c, u32 len,
+		    enum rsoft_access *why)
+{
+	u32 wire = tx_wire_len(pkt->info, len);
+	bool started = false;
+	u32 hdr;
+	u8 *at;
+
+	if (!tx->skb) {
+		if (tx_start(tx, path, wire))
+			return -EAGAIN;
+		started = true;
+	}
+	at = tx_room(tx, wire);
+	if (!at) {
+		*why = RSOFT_ACCESS_OK;
+		goto undo;
+	}
+	pkt->pad = rsoft_pad(len);
+	hdr = rsoft_hdr_encode(at, pkt);
+	*why = len ? tx_gather(at + hdr, c, len) : RSOFT_ACCESS_OK;
+	if (*why != RSOFT_ACCESS_OK)
+		goto undo;
+	memset(at + hdr + len, 0, pkt->pad);
+	tx_icrc(tx, at, wire);
+	tx_commit(tx, at, wire);
+	return 0;
+
+undo:
+	if (started) {
+		kfree_skb(tx->skb);
+		tx->skb = NULL;
+	}
+	return *why == RSOFT_ACCESS_OK ? -EAGAIN : -EACCES;
+}
+
+int rsoft_tx_flush(struct rsoft_tx *tx)
+{
+	struct rsoft_tx_meta meta;
+	u32 len;
+	int err;
+
+	if (!tx->skb)
+		return 0;
+	meta.seg_size = tx->seg_size;
+	meta.nsegs = tx->nsegs;
+	meta.ip_id = tx->e->ip_id;
+	len = tx->skb->len;
+	err = rsoft_net_xmit(tx->path, tx->qp->sock->sk, tx->skb, &meta);
+	tx->skb = NULL;
+	if (err == -EAGAIN) {
+		rsoft_count(tx->qp->dev, RSOFT_CNT_TX_REFUSED);
+		return err;
+	}
+	tx->e->ip_id += meta.nsegs;
+	tx->bytes += len;
+	/* anything else is a packet lost on its way */
+	return 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Packets on their way out: headers, payload, pad and iCRC, gathered into skbs
+ * of many packets where path and lengths allow.
+ */
+#ifndef RSOFT_BUILD_H
+#define RSOFT_BUILD_H
+
+#include "cursor.h"
+#include "engine.h"
+#include "path.h"
+#include "proto/hdr.h"
+
+/**
+ * struct rsoft_tx - an skb under construction
+ * @qp: QP that sends
+ * @e: its engine, owned
+ * @path: where the packets in @skb go
+ * @skb: skb, NULL if none was started
+ * @seg_size: bytes of each packet but the last
+ * @nsegs: packets in @skb
+ * @max_segs: packets that may be put in @skb
+ * @closed: a shorter packet was added, nothing may follow
+ * @bytes: bytes sent by flushes since rsoft_tx_init()
+ */
+struct rsoft_tx {
+	struct rsoft_qp *qp;
+	struct rsoft_engine *e;
+	struct rsoft_path *path;
+	struct sk_buff *skb;
+	u32 seg_size;
+	u32 nsegs;
+	u32 max_segs;
+	bool closed;
+	u32 bytes;
+};
+
+/**
+ * rsoft_tx_init() - start with nothing
+ * @tx: batch
+ * @qp: QP that sends
+ * @e: its engine, owned by the caller
+ */
+void rsoft_tx_init(struct rsoft_tx *tx, struct rsoft_qp *qp,
+		   struct rsoft_engine *e);
+
+/**
+ * rsoft_tx_fits() - can a packet join the skb under construction
+ * @tx: batch
+ * @path: where the packet goes
+ * @info: its row in the opcode table
+ * @len: its payload bytes
+ *
+ * Return: true if it can; false also if no skb was started.
+ */
+bool rsoft_tx_fits(const struct rsoft_tx *tx, const struct rsoft_path *path,
+		   const struct rsoft_opinfo *info, u32 len);
+
+/**
+ * rsoft_tx_packet() - add one packet
+ * @tx: batch; rsoft_tx_fits() or empty
+ * @path: where the packet goes
+ * @pkt: header fields; opcode and info set, pad is filled in here
+ * @c: payload, at its place; NULL if @len is 0
+ * @len: payload bytes
+ * @why: set to the rule that was broken if the result is -EACCES
+ *
+ * Context: BH disabled.
+ *
+ * Return: 0; -EAGAIN without memory; -EACCES if the payload may not be read.
+ * On error the batch is as before.
+ */
+int rsoft_tx_packet(struct rsoft_tx *tx, struct rsoft_path *path,
+		    struct rsoft_pkt *pkt, struct rsoft_cursor *c, u32 len,
+		    enum rsoft_access *why);
+
+/**
+ * rsoft_tx_flush() - hand the skb under construction to the stack
+ * @tx: batch; empty afterwards
+ *
+ * Context: BH disabled.
+ *
+ * Return: 0 if it was sent, or is lost as on a wire (no route); -EAGAIN if the
+ * stack refused it: the caller goes back to its first packet and waits.
+ */
+int rsoft_tx_flush(struct rsoft_tx *tx);
+
+/**
+ * rsoft_tx_busy() - does the stack hold too many bytes of this QP
+ * @qp: QP
+ *
+ * Return: true if nothing should be sent now.
+ */
+bool rsoft_tx_busy(const struct rsoft_qp *qp);
+
+/* Bytes of one QP in the local stack before it waits. */
+#define RSOFT_TX_STACK_MAX (256 * 1024)
+
+#endif

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completer: what comes back from the responder. ACKs retire WQEs in order, READ
+ * responses are placed in order, NAKs send the requester back or end the queue.
+ */
+#include "cursor.h"
+#include "req.h"
+#include "timer.h"
+
+/**
+ * struct comp_run - one run of responses
+ * @c: where READ data goes
+ * @wqe: READ that @c belongs to
+ */
+struct comp_run {
+	struct rsoft_cursor c;
+	const struct rsoft_swqe *wqe;
+};
+
+/* Everything before @una is acknowledged; catch up a requester gone back. */
+static void comp_set_una(struct rsoft_qp *qp, u32 una)
+{
+	struct rsoft_req *req = &qp->req;
+
+	if (rsoft_psn_diff(una, req->una) <= 0)
+		return;
+	req->una = una;
+	if (rsoft_psn_diff(una, req->win_base) > 0)
+		req->win_base = una;
+	if (rsoft_psn_diff(una, req->psn) > 0) {
+		/* the sent packets before una need not be sent again */
+		rsoft_req_rewind(qp, una);
+	}
+	rsoft_retry_progress(qp);
+}
+
+/*
+ * The peer executed all requests up to @psn. Returns false if a READ or atomic
+ * among them still waits for a response, which then was lost (implied NAK).
+ */
+static bool comp_acked(struct rsoft_qp *qp, u32 psn)
+{
+	struct rsoft_sq *sq = &qp->sq;
+	struct rsoft_swqe *wqe;
+	u32 idx;
+
+	for (idx = sq->tail; idx != rsoft_sq_head(qp); idx++) {
+		wqe = rsoft_sq_at(sq, idx);
+		if (wqe->state == RSOFT_SWQE_POSTED)
+			break;
+		if (wqe->state == RSOFT_SWQE_DONE)
+			continue;
+		if (rsoft_swqe_has_response(wqe)) {
+			if (rsoft_psn_diff(psn, wqe->first_psn) < 0)
+				break;
+			comp_set_una(qp, wqe->resp_psn);
+			rsoft_req_settle(qp);
+			return false;
+		}
+		if (rsoft_psn_diff(psn, wqe->last_psn) < 0)
+			break;
+		wqe->state = RSOFT_SWQE_DONE;
+	}
+	comp_set_una(qp, rsoft_psn_add(psn, 1));
+	rsoft_req_settle(qp);
+	return true;
+}
+
+/* A response is missing: ask again from the first PSN without one, once. */
+static void comp_implied_nak(struct rsoft_qp *qp)
+{
+	struct rsoft_req *req = &qp->req;
+
+	if (req->nak_seen)
+		return;
+	req->nak_seen = true;
+	rsoft_count(qp->dev, RSOFT_CNT_IMPLIED_NAK);
+	rsoft_retry(qp, req->una);
+}
+
+static struct rsoft_swqe *comp_wqe_of(struct rsoft_qp *qp, u32 psn)
+{
+	struct rsoft_sq *sq = &qp->sq;
+	struct rsoft_swqe *wqe;
+	u32 idx;
+
+	for (idx = sq->tail; idx != rsoft_sq_head(qp); idx++) {
+		wqe = rsoft_sq_at(sq, idx);
+		if (wqe->state == RSOFT_SWQE_POSTED)
+			return NULL;
+		if (rsoft_psn_in(psn, wqe->first_psn, wqe->last_psn))
+			return wqe;
+	}
+	return NULL;
+}
+
+static enum ib_wc_status comp_nak_status(u8 code)
+{
+	switch (code) {
+	case RSOFT_NAK_INV_REQ:
+		return IB_WC_REM_INV_REQ_ERR;
+	case RSOFT_NAK_REM_ACCESS:
+		return IB_WC_REM_ACCESS_ERR;
+	case RSOFT_NAK_REM_OP:
+		return IB_WC_REM_OP_ERR;
+	default:
+		return IB_WC_BAD_RESP_ERR;
+	}
+}
+
+static void comp_nak(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
+{
+	u8 code = pkt->syn & RSOFT_SYN_VALUE_MASK;
+	struct rsoft_req *req = &qp->req;
+	struct rsoft_swqe *wqe;
+
+	rsoft_count(qp->dev, RSOFT_CNT_NAK_RCVD);
+	if (code == RSOFT_NAK_PSN) {
+		if (!comp_acked(qp, rsoft_psn_add(pkt->psn, RSOFT_PSN_MASK))) {
+			comp_implied_nak(qp);
+			return;
+		}
+		if (req->psn != req->una)
+			rsoft_retry(qp, req->una);
+		return;
+	}
+	wqe = comp_wqe_of(qp, pkt->psn);
+	if (!wqe || wqe->state == RSOFT_SWQE_DONE)
+		return;
+	wqe->vendor_err = pkt->syn;
+	wqe->status = comp_nak_status(code);
+	/* it names the request that failed: all before it were executed */
+	if (comp_acked(qp, rsoft_psn_add(wqe->first_psn, RSOFT_PSN_MASK)))
+		rsoft_req_fail(qp, wqe, wqe->status);
+	else
+		comp_implied_nak(qp);
+}
+
+static void comp_ack(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
+{
+	struct rsoft_req *req = &qp->req;
+	u32 last_acked = rsoft_psn_add(req->una, RSOFT_PSN_MASK);
+
+	/* from the last one acknowledged to the last one ever sent */
+	if (rsoft_psn_diff(pkt->psn, last_acked) < 0 ||
+	    rsoft_psn_diff(pkt->psn, req->psn_max) >= 0) {
+		rsoft_count_drop(qp->dev, RSOFT_DROP_GHOST);
+		return;
+	}
+	switch (pkt->syn & RSOFT_SYN_TYPE_MASK) {
+	case RSOFT_SYN_ACK:
+		rsoft_count(qp->dev, RSOFT_CNT_ACK_RCVD);
+		if (!comp_acked(qp, pkt->psn))
+			comp_implied_nak(qp);
+		break;
+	case RSOFT_SYN_RNR:
+		if (pkt->psn == last_acked)
+			break;
+		if (comp_acked(qp, rsoft_psn_add(pkt->psn, RSOFT_PSN_MASK)))
+			rsoft_retry_rnr(qp, pkt->psn,
+					pkt->syn & RSOFT_SYN_VALUE_MASK);
+		else
+			comp_implied_nak(qp);
+		break;
+	case RSOFT_SYN_NAK:
+		if (pkt->psn != last_acked)
+			comp_nak(qp, pkt);
+		break;
+	default:
+		rsoft_count_drop(qp->dev, RSOFT_DROP_GHOST);
+	}
+}
+
+/* The READ or atomic whose response comes next. */
+static struct rsoft_swqe *comp_waiting(struct rsoft_qp *qp)
+{
+	struct rsoft_sq *sq = &qp->sq;
+	struct rsoft_swqe *wqe;
+	u32 idx;
+
+	for (idx = sq->tail; idx != rsoft_sq_head(qp); idx++) {
+		wqe = rsoft_sq_at(sq, idx);
+		if (wqe->state == RSOFT_SWQE_POSTED)
+			return NULL;
+		if (rsoft_swqe_has_response(wqe) &&
+		    wqe->state != RSOFT_SWQE_DONE)
+			return wqe;
+	}
+	return NULL;
+}
+
+/*
+ * Is this the response that is due? A late one is ignored; one behind a gap
+ * means that those before it were lost.
+ */
+static struct rsoft_swqe *comp_expected(struct rsoft_qp *qp,
+					const struct rsoft_pkt *pkt)
+{
+	struct rsoft_swqe *wqe = comp_waiting(qp);
+
+	if (!wqe || rsoft_psn_diff(pkt->psn, wqe->resp_psn) < 0 ||
+	    rsoft_psn_diff(pkt->psn, qp->req.psn_max) >= 0) {
+		rsoft_count_drop(qp->dev, RSOFT_DROP_GHOST);
+		return NULL;
+	}
+	if (pkt->psn != wqe->resp_psn) {
+		comp_acked(qp, rsoft_psn_add(wqe->first_psn, RSOFT_PSN_MASK));
+		comp_implied_nak(qp);
+		return NULL;
+	}
+	/* a response acknowledges all requests before its own */
+	comp_acked(qp, rsoft_psn_add(wqe->first_psn, RSOFT_PSN_MASK));
+	return wqe;
+}
+
+/* The response to a WQE is complete. */
+static void comp_done(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
+{
+	wqe->state = RSOFT_SWQE_DONE;
+	qp->req.rd_active--;
+	rsoft_req_settle(qp);
+}
+
+static bool comp_place(struct rsoft_qp *qp, struct comp_run *run,
+		       struct rsoft_swqe *wqe, const struct sk_buff *skb,
+		       u32 from, u64 off, u32 len)
+{
+	enum rsoft_access why;
+	u32 n;
+	void *to;
+
+	if (run->wqe != wqe) {
+		rsoft_cursor_release(&run->c);
+		rsoft_cursor_init(&run->c, qp->ibqp.pd, wqe->sge, wqe->num_sge,
+				  RSOFT_ACC_LOCAL_WRITE);
+		run->wqe = wqe;
+	}
+	rsoft_cursor_seek(&run->c, off);
+	while (len) {
+		to = rsoft_cursor_next(&run->c, len, &n, &why);
+		if (!to) {
+			wqe->vendor_err = why;
+			rsoft_req_fail(qp, wqe, IB_WC_LOC_PROT_ERR);
+			return false;
+		}
+		if (rsoft_rx_copy(skb, from, to, n)) {
+			rsoft_req_fail(qp, wqe, IB_WC_BAD_RESP_ERR);
+			return false;
+		}
+		from += n;
+		len -= n;
+	}
+	return true;
+}
+
+static void comp_read(struct rsoft_qp *qp, struct comp_run *run,
+		      const struct rsoft_pkt *pkt, const struct sk_buff *skb,
+		      u32 payload)
+{
+	struct rsoft_swqe *wqe = comp_expected(qp, pkt);
+	bool end = pkt->info->flags & RSOFT_PKT_END;
+	u32 idx;
+
+	if (!wqe)
+		return;
+	idx = rsoft_psn_diff(pkt->psn, wqe->first_psn);
+	if (wqe->kind != RSOFT_KIND_READ ||
+	    end != (pkt->psn == wqe->last_psn) ||
+	    pkt->payload_len != rsoft_pkt_len(wqe->len, idx, qp->mtu_shift)) {
+		/* never more than was asked for, never another length */
+		rsoft_req_fail(qp, wqe, IB_WC_BAD_RESP_ERR);
+		return;
+	}
+	if (!comp_place(qp, run, wqe, skb, payload, (u64)idx << qp->mtu_shift,
+			pkt->payload_len))
+		return;
+	wqe->resp_psn = rsoft_psn_add(pkt->psn, 1);
+	comp_set_una(qp, wqe->resp_psn);
+	if (end)
+		comp_done(qp, wqe);
+}
+
+static void comp_atomic(struct rsoft_qp *qp, struct comp_run *run,
+			const struct rsoft_pkt *pkt)
+{
+	struct rsoft_swqe *wqe = comp_expected(qp, pkt);
+	enum rsoft_access why;
+	u64 orig = pkt->orig;
+	u32 n, done = 0;
+	u8 *to;
+
+	if (!wqe)
+		return;
+	if (wqe->kind != RSOFT_KIND_ATOMIC) {
+		rsoft_req_fail(qp, wqe, IB_WC_BAD_RESP_ERR);
+		return;
+	}
+	rsoft_cursor_release(&run->c);
+	rsoft_cursor_init(&run->c, qp->ibqp.pd, wqe->sge, wqe->num_sge,
+			  RSOFT_ACC_LOCAL_WRITE);
+	run->wqe = wqe;
+	while (done < sizeof(orig)) {
+		to = rsoft_cursor_next(&run->c, sizeof(orig) - done, &n, &why);
+		if (!to) {
+			wqe->vendor_err = why;
+			rsoft_req_fail(qp, wqe, IB_WC_LOC_PROT_ERR);
+			return;
+		}
+		memcpy(to, (u8 *)&orig + done, n);
+		done += n;
+	}
+	wqe->resp_psn = rsoft_psn_add(pkt->psn, 1);
+	comp_set_una(qp, wqe->resp_psn);
+	comp_done(qp, wqe);
+}
+
+static void comp_packet(struct rsoft_qp *qp, struct comp_run *run,
+			const struct rsoft_pkt *pkt, const struct sk_buff *skb,
+			u32 payload)
+{
+	if (qp->ibqp.qp_type != IB_QPT_RC ||
+	    (pkt->opcode & RSOFT_TRANSPORT_MASK) != RSOFT_RC) {
+		rsoft_count_drop(qp->dev, RSOFT_DROP_QP_TYPE);
+		return;
+	}
+	if (!(rsoft_qp_caps(qp) & RSOFT_CAN_COMPLETE)) {
+		rsoft_count_drop(qp->dev, RSOFT_DROP_QP_STATE);
+		return;
+	}
+	switch (pkt->info->kind) {
+	case RSOFT_KIND_ACK:
+		comp_ack(qp, pkt);
+		break;
+	case RSOFT_KIND_READ_RESP:
+		comp_read(qp, run, pkt, skb, payload);
+		break;
+	case RSOFT_KIND_ATOMIC_ACK:
+		comp_atomic(qp, run, pkt);
+		break;
+	default:
+		rsoft_count_drop(qp->dev, RSOFT_DROP_OPCODE);
+	}
+}
+
+void rsoft_comp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx)
+{
+	struct comp_run run = {};
+	struct rsoft_pkt pkt;
+	enum rsoft_drop why;
+	u32 payload;
+
+	while (rx->len) {
+		why = rsoft_rx_next(rx, &pkt, &payload);
+		if (why != RSOFT_DROP_NONE) {
+			rsoft_count_drop(qp->dev, why);
+			continue;
+		}
+		comp_packet(qp, &run, &pkt, rx->skb, payload);
+	}
+	rsoft_cursor_release(&run.c);
+}

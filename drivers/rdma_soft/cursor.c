@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Walks the pieces of memory of a message. The region of a piece is looked up,
+ * checked for the whole piece and held once; packets of a message that are
+ * processed in one go share that work.
+ */
+#include "cursor.h"
+
+void rsoft_cursor_init(struct rsoft_cursor *c, struct ib_pd *pd,
+		       const struct rsoft_sge *sge, u32 num, u32 need)
+{
+	*c = (struct rsoft_cursor){
+		.pd = pd, .sge = sge, .num = num, .need = need,
+	};
+}
+
+void rsoft_cursor_flat(struct rsoft_cursor *c, const void *buf)
+{
+	*c = (struct rsoft_cursor){ .flat = buf };
+}
+
+void rsoft_cursor_release(struct rsoft_cursor *c)
+{
+	rsoft_mem_put(c->mr);
+	c->mr = NULL;
+}
+
+void rsoft_cursor_seek(struct rsoft_cursor *c, u64 pos)
+{
+	if (c->pos == pos)
+		return;
+	if (pos < c->pos) {
+		rsoft_cursor_release(c);
+		c->idx = 0;
+		c->off = 0;
+		c->pos = 0;
+	}
+	if (c->flat) {
+		c->pos = pos;
+		return;
+	}
+	while (c->idx < c->num) {
+		u32 left = c->sge[c->idx].len - c->off;
+
+		if (pos - c->pos < left) {
+			c->off += pos - c->pos;
+			break;
+		}
+		c->pos += left;
+		c->off = 0;
+		c->idx++;
+		rsoft_cursor_release(c);
+	}
+	c->pos = pos;
+}
+
+void *rsoft_cursor_next(struct rsoft_cursor *c, u32 want, u32 *run,
+			enum rsoft_access *why)
+{
+	const struct rsoft_sge *sge;
+	void *at;
+
+	if (c->flat) {
+		at = (void *)(c->flat + c->pos);
+		c->pos += want;
+		*run = want;
+		return at;
+	}
+	while (c->idx < c->num && c->off == c->sge[c->idx].len) {
+		c->idx++;
+		c->off = 0;
+		rsoft_cursor_release(c);
+	}
+	if (c->idx == c->num) {
+		*why = RSOFT_ACCESS_RANGE;
+		return NULL;
+	}
+	sge = &c->sge[c->idx];
+	if (!c->mr) {
+		*why = rsoft_mem_get(c->pd, sge->lkey, c->need, sge->addr,
+				     sge->len, &c->mr);
+		if (*why != RSOFT_ACCESS_OK) {
+			c->mr = NULL;
+			return NULL;
+		}
+	}
+	at = rsoft_mem_at(c->mr, sge->addr + c->off,
+			  min(want, sge->len - c->off), run);
+	c->off += *run;
+	c->pos += *run;
+	return at;
+}

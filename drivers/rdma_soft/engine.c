@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ownership and scheduling of a QP's two engines.
+ *
+ * Who has a reason to run an engine sets an event, then tries to own it. Who
+ * owns it takes all events, works, lets go, and looks at the events again. The
+ * full barrier on both sides makes sure that one of the two sees the other.
+ */
+#include <linux/mm.h>
+
+#include "engine.h"
+#include "qp.h"
+
+static bool engine_try_own(struct rsoft_engine *e)
+{
+	return atomic_cmpxchg_acquire(&e->own, 0, RSOFT_ENGINE_OWNED) == 0;
+}
+
+static void engine_disown(struct rsoft_engine *e)
+{
+	atomic_fetch_andnot_release(RSOFT_ENGINE_OWNED, &e->own);
+	/* pairs with engine_note(): the event or the ownership is seen */
+	smp_mb__after_atomic();
+}
+
+static void engine_note(struct rsoft_engine *e, enum rsoft_event ev)
+{
+	set_bit(ev, &e->events);
+	/* pairs with engine_disown() */
+	smp_mb__after_atomic();
+}
+
+/* Continue on the workqueue; the reference is dropped by the work. */
+static void engine_defer(struct rsoft_engine *e)
+{
+	rsoft_handle_get(e->qp->h);
+	if (queue_work(rsoft_wq, &e->work))
+		rsoft_count(e->qp->dev, RSOFT_CNT_DEFERRED);
+	else
+		rsoft_handle_put(e->qp->h);
+}
+
+static void engine_put_skb(struct rsoft_engine *e, struct sk_buff *skb)
+{
+	spin_lock_bh(&e->queue.lock);
+	e->queued -= skb->truesize;
+	spin_unlock_bh(&e->queue.lock);
+	kfree_skb(skb);
+}
+
+static void rx_to_cb(const struct rsoft_rx *rx, struct sk_buff *skb)
+{
+	struct rsoft_rx_cb *cb = (struct rsoft_rx_cb *)skb->cb;
+
+	BUILD_BUG_ON(sizeof(*cb) > 32);
+	cb->dev = rx->dev;
+	cb->off = rx->off;
+	cb->len = rx->len;
+	cb->seg_size = rx->seg_size;
+	cb->ip_id = rx->ip_id;
+	cb->flags = (rx->ipv6 ? BIT(0) : 0) | (rx->ce ? BIT(1) : 0);
+}
+
+static void rx_from_cb(struct rsoft_rx *rx, struct sk_buff *skb)
+{
+	const struct rsoft_rx_cb *cb = (const struct rsoft_rx_cb *)skb->cb;
+
+	rx->skb = skb;
+	rx->dev = cb->dev;
+	rx->off = cb->off;
+	rx->len = cb->len;
+	rx->seg_size = cb->seg_size;
+	rx->ip_id = cb->ip_id;
+	rx->ipv6 = cb->flags & BIT(0);
+	rx->ce = cb->flags & BIT(1);
+	rx->whole = true;
+}
+
+/* Keep what is left of a run for later; the caller keeps its skb. */
+static void engine_enqueue(struct rsoft_engine *e, const struct rsoft_rx *rx)
+{
+	struct sk_buff *skb;
+
+	if (rx->whole)
+		skb = skb_get(rx->skb);
+	else
+		skb = skb_clone(rx->skb, GFP_ATOMIC);
+	if (!skb) {
+		rsoft_count_drop(e->qp->dev, RSOFT_DROP_NOMEM);
+		return;
+	}
+	rsoft_rx_detach(skb);
+	rx_to_cb(rx, skb);
+
+	spin_lock_bh(&e->queue.lock);
+	if (e->queued + skb->truesize > RSOFT_ENGINE_QUEUE_MAX) {
+		spin_unlock_bh(&e->queue.lock);
+		rsoft_count_drop(e->qp->dev, RSOFT_DROP_QUEUE);
+		kfree_skb(skb);
+		return;
+	}
+	e->queued += skb->truesize;
+	__skb_queue_tail(&e->queue, skb);
+	spin_unlock_bh(&e->queue.lock);
+	rsoft_count(e->qp->dev, RSOFT_CNT_HANDOFFS);
+}
+
+/*
+ * Work through the queue until it is empty, must wait, or the budget is used
+ * up. Returns true if anything was processed.
+ */
+static bool engine_drain(struct rsoft_engine *e, u32 *budget)
+{
+	bool any = false;
+	struct rsoft_rx rx;
+	struct sk_buff *skb;
+	u32 before;
+
+	while (!e->blocked && *budget) {
+		skb = skb_dequeue(&e->queue);
+		if (!skb)
+			break;
+		rx_from_cb(&rx, skb);
+		before = rx.len;
+		e->ops->rx(e->qp, &rx);
+		*budget -= min(*budget, before - rx.len);
+		any = true;
+		if (rx.len) {
+			rx_to_cb(&rx, skb);
+			skb_queue_head(&e->queue, skb);
+			break;
+		}
+		engine_put_skb(e, skb);
+	}
+	return any;
+}
+
+/* One turn of the owner. Returns true if more could be done at once. */
+static bool engine_turn(struct rsoft_engine *e, u32 *budget)
+{
+	unsigned long events = xchg(&e->events, 0);
+	bool more;
+
+	more = e->ops->run(e->qp, events, *budget);
+	if (engine_drain(e, budget))
+		more = e->ops->run(e->qp, 0, *budget);
+	return more || (!e->blocked && !skb_queue_empty(&e->queue));
+}
+
+void rsoft_engine_run(struct rsoft_engine *e, u32 budget)
+{
+	bool more;
+
+	do {
+		if (!engine_try_own(e))
+			return;
+		more = engine_turn(e, &budget);
+		engine_disown(e);
+		if (more) {
+			engine_defer(e);
+			return;
+		}
+	} while (READ_ONCE(e->events));
+}
+
+void rsoft_engine_rx(struct rsoft_engine *e, struct rsoft_rx *rx)
+{
+	u32 budget = RSOFT_BUDGET_SOFTIRQ;
+	bool more;
+
+	if (!engine_try_own(e)) {
+		engine_enqueue(e, rx);
+		engine_note(e, RSOFT_EV_RX);
+		rsoft_engine_run(e, budget);
+		return;
+	}
+
+	if (skb_queue_empty(&e->queue) && !e->blocked)
+		e->ops->rx(e->qp, rx);
+	if (rx->len)
+		engine_enqueue(e, rx);
+	more = engine_turn(e, &budget);
+	engine_disown(e);
+	if (more)
+		engine_defer(e);
+	else if (READ_ONCE(e->events))
+		rsoft_engine_run(e, budget);
+}
+
+static void engine_work(struct work_struct *work)
+{
+	struct rsoft_engine *e = container_of(work, struct rsoft_engine, work);
+
+	local_bh_disable();
+	rsoft_engine_run(e, RSOFT_BUDGET_WORK);
+	local_bh_enable();
+	rsoft_handle_put(e->qp->h);
+}
+
+static void engine_kick(struct tasklet_struct *t)
+{
+	struct rsoft_engine *e = container_of(t, struct rsoft_engine, kick);
+
+	rsoft_engine_run(e, RSOFT_BUDGET_SOFTIRQ);
+	rsoft_handle_put(e->qp->h);
+}
+
+void rsoft_engine_schedule(struct rsoft_engine *e, enum rsoft_event ev)
+{
+	engine_note(e, ev);
+	rsoft_handle_get(e->qp->h);
+	if (test_and_set_bit(TASKLET_STATE_SCHED, &e->kick.state))
+		rsoft_handle_put(e->qp->h);
+	else
+		__tasklet_schedule(&e->kick);
+}
+
+void rsoft_engine_init(struct rsoft_engine *e, struct rsoft_qp *qp,
+		       const struct rsoft_engine_ops *ops)
+{
+	e->qp = qp;
+	e->ops = ops;
+	atomic_set(&e->own, 0);
+	e->events = 0;
+	e->blocked = false;
+	skb_queue_head_init(&e->queue);
+	e->queued = 0;
+	INIT_WORK(&e->work, engine_work);
+	tasklet_setup(&e->kick, engine_kick);
+	e->ip_id = get_random_u32();
+}
+
+void rsoft_engine_pause(struct rsoft_engine *e)
+{
+	might_sleep();
+	lockdep_assert_held(&e->qp->ctl);
+	atomic_or(RSOFT_ENGINE_PAUSED, &e->own);
+	/* an owner works with BH disabled and a budget: a short wait */
+	while (atomic_read_acquire(&e->own) & RSOFT_ENGINE_OWNED)
+		usleep_range(5, 20);
+}
+
+void rsoft_engine_resume(struct rsoft_engine *e)
+{
+	lockdep_assert_held(&e->qp->ctl);
+	atomic_fetch_andnot_release(RSOFT_ENGINE_PAUSED, &e->own);
+	smp_mb__after_atomic();
+	local_bh_disable();
+	rsoft_engine_run(e, RSOFT_BUDGET_DOORBELL);
+	local_bh_enable();
+}
+
+void rsoft_engine_purge(struct rsoft_engine *e)
+{
+	struct sk_buff *skb;
+
+	while ((skb = skb_dequeue(&e->queue)))
+		engine_put_skb(e, skb);
+}
+
+void rsoft_engine_destroy(struct rsoft_engine *e)
+{
+	tasklet_kill(&e->kick);
+	flush_work(&e->work);
+	rsoft_engine_purge(e);
+	if (e->frag.page)
+		put_page(e->frag.page);
+	e->frag.page = NULL;
+}

@@ -1,0 +1,604 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Requester: takes WQEs in order, decides what the next packet is, and sends.
+ *
+ * Progress is two numbers: sq.next, the WQE being sent, and req.psn, the PSN of
+ * the next packet; where a packet lies in its message follows from its PSN. To
+ * send again is to set both back (retry.c). A WQE leaves when the completer
+ * says so (RC) or when its last packet was taken by the stack (UC, UD).
+ */
+#include "build.h"
+#include "req.h"
+#include "timer.h"
+
+/* Bytes without an acknowledgment that a QP may have under way. */
+#define REQ_WINDOW_BYTES	(512 * 1024)
+/* Packets of short messages after which an ACK is asked for. */
+#define REQ_ACK_PKTS		16
+#define REQ_ACK_BYTES		(64 * 1024)
+
+enum req_step {
+	STEP_SENT,	/* a packet was added */
+	STEP_IDLE,	/* nothing can be sent now */
+	STEP_WAIT,	/* the stack must take bytes first */
+};
+
+void rsoft_req_init(struct rsoft_qp *qp, u32 psn)
+{
+	struct rsoft_req *req = &qp->req;
+
+	req->psn = psn;
+	req->psn_max = psn;
+	req->una = psn;
+	req->win_base = psn;
+	req->rd_active = 0;
+	req->rnr_wait = false;
+	req->tx_wait = false;
+	req->nak_seen = false;
+	req->ack_pkts = 0;
+	req->ack_bytes = 0;
+	req->deadline = 0;
+	req->drained = false;
+	req->retry_left = qp->retry_cnt;
+	req->rnr_left = qp->rnr_retry;
+}
+
+u32 rsoft_sq_head(const struct rsoft_qp *qp)
+{
+	/* pairs with the store-release of a kernel consumer's post */
+	return qp->user ? qp->sq.head : smp_load_acquire(&qp->sq.head);
+}
+
+struct rsoft_swqe *rsoft_sq_fetch(struct rsoft_qp *qp, u32 idx)
+{
+	struct rsoft_sq *sq = &qp->sq;
+	const void *src;
+
+	if (idx != rsoft_sq_head(qp))
+		return rsoft_sq_at(sq, idx);
+	if (!qp->user || idx - sq->tail > sq->mask)
+		return NULL;
+	src = rsoft_ring_peek(&sq->ring, idx);
+	if (!src)
+		return NULL;
+	rsoft_swqe_decode(qp, src, rsoft_sq_at(sq, idx));
+	sq->head = idx + 1;
+	return rsoft_sq_at(sq, idx);
+}
+
+static void req_complete(struct rsoft_qp *qp, const struct rsoft_swqe *wqe)
+{
+	static const u8 wc_opcode[] = {
+		[RSOFT_KIND_SEND] = IB_WC_SEND,
+		[RSOFT_KIND_WRITE] = IB_WC_RDMA_WRITE,
+		[RSOFT_KIND_READ] = IB_WC_RDMA_READ,
+	};
+	struct ib_wc wc = {
+		.wr_id = wqe->wr_id,
+		.status = wqe->status,
+		.vendor_err = wqe->vendor_err,
+		.qp = &qp->ibqp,
+		.port_num = 1,
+	};
+
+	if (wqe->status == IB_WC_SUCCESS && !qp->sq.sig_all &&
+	    !(wqe->flags & IB_SEND_SIGNALED))
+		return;
+	if (wqe->kind == RSOFT_KIND_ATOMIC)
+		wc.opcode = wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ?
+			    IB_WC_COMP_SWAP : IB_WC_FETCH_ADD;
+	else if (wqe->kind < ARRAY_SIZE(wc_opcode))
+		wc.opcode = wc_opcode[wqe->kind];
+	if (wqe->kind == RSOFT_KIND_READ)
+		wc.byte_len = wqe->len;
+	if (wqe->kind == RSOFT_KIND_ATOMIC)
+		wc.byte_len = sizeof(u64);
+	rsoft_cq_post(to_rcq(qp->ibqp.send_cq), &wc,
+		      wqe->status != IB_WC_SUCCESS);
+}
+
+void rsoft_req_retire(struct rsoft_qp *qp)
+{
+	struct rsoft_sq *sq = &qp->sq;
+	struct rsoft_swqe *wqe = rsoft_sq_at(sq, sq->tail);
+
+	/* the slot is free before the consumer can see the completion */
+	if (sq->next == sq->tail)
+		sq->next++;
+	rsoft_swqe_release(wqe);
+	if (qp->user)
+		rsoft_ring_consume(&sq->ring, sq->tail + 1);
+	req_complete(qp, wqe);
+	/* pairs with the load-acquire in a kernel consumer's post */
+	smp_store_release(&sq->tail, sq->tail + 1);
+}
+
+void rsoft_req_fail(struct rsoft_qp *qp, struct rsoft_swqe *wqe,
+		    enum ib_wc_status status)
+{
+	if (wqe->status == IB_WC_SUCCESS)
+		wqe->status = status;
+	wqe->state = RSOFT_SWQE_DONE;
+	rsoft_req_settle(qp);
+}
+
+/* A send error ends RC in ERR, UC and datagrams in SQE (IBTA 10.3.1.7). */
+static void req_error(struct rsoft_qp *qp)
+{
+	unsigned long flags;
+
+	if (qp->ibqp.qp_type == IB_QPT_RC) {
+		rsoft_qp_error(qp);
+		return;
+	}
+	spin_lock_irqsave(&qp->state_lock, flags);
+	if (qp->state == RSOFT_QPS_RTS)
+		WRITE_ONCE(qp->state, RSOFT_QPS_SQE);
+	spin_unlock_irqrestore(&qp->state_lock, flags);
+	rsoft_engine_post(&qp->send, RSOFT_EV_ERROR);
+}
+
+void rsoft_req_settle(struct rsoft_qp *qp)
+{
+	struct rsoft_sq *sq = &qp->sq;
+	struct rsoft_swqe *wqe;
+	bool failed;
+
+	while (sq->tail != rsoft_sq_head(qp)) {
+		wqe = rsoft_sq_at(sq, sq->tail);
+		if (wqe->state != RSOFT_SWQE_DONE)
+			return;
+		failed = wqe->status != IB_WC_SUCCESS;
+		rsoft_req_retire(qp);
+		if (failed) {
+			/* the rest is flushed by the event that this raises */
+			req_error(qp);
+			return;
+		}
+	}
+}
+
+bool rsoft_req_flush(struct rsoft_qp *qp)
+{
+	struct rsoft_sq *sq = &qp->sq;
+	struct rsoft_swqe *wqe;
+	u32 left = sq->mask + 1;
+
+	hrtimer_try_to_cancel(&qp->req.ack_timer);
+	hrtimer_try_to_cancel(&qp->req.rnr_timer);
+	qp->req.deadline = 0;
+	/* bounded: user space may post all the time */
+	while (left-- && (wqe = rsoft_sq_fetch(qp, sq->tail))) {
+		if (wqe->state != RSOFT_SWQE_DONE ||
+		    wqe->status == IB_WC_SUCCESS)
+			wqe->status = IB_WC_WR_FLUSH_ERR;
+		rsoft_req_retire(qp);
+	}
+	sq->next = sq->tail;
+	qp->req.rd_active = 0;
+	return wqe;
+}
+
+void rsoft_req_rewind(struct rsoft_qp *qp, u32 psn)
+{
+	struct rsoft_req *req = &qp->req;
+	struct rsoft_sq *sq = &qp->sq;
+	struct rsoft_swqe *wqe;
+	u32 idx;
+
+	for (idx = sq->tail; idx != rsoft_sq_head(qp); idx++) {
+		wqe = rsoft_sq_at(sq, idx);
+		if (wqe->state == RSOFT_SWQE_POSTED)
+			break;
+		if (wqe->state != RSOFT_SWQE_DONE &&
+		    rsoft_psn_diff(psn, wqe->last_psn) <= 0)
+			break;
+	}
+	sq->next = idx;
+	req->psn = psn;
+	req->win_base = psn;
+	req->ack_pkts = 0;
+	req->ack_bytes = 0;
+}
+
+/* PSNs for a WQE that is sent for the first time. */
+static void req_begin(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
+{
+	struct rsoft_req *req = &qp->req;
+	u32 n = 1;
+
+	if (wqe->kind != RSOFT_KIND_ATOMIC)
+		n = rsoft_npkts(wqe->len, qp->mtu_shift);
+	wqe->first_psn = req->psn;
+	wqe->last_psn = rsoft_psn_add(req->psn, n - 1);
+	wqe->resp_psn = wqe->first_psn;
+	wqe->state = RSOFT_SWQE_SENDING;
+	if (rsoft_swqe_has_response(wqe))
+		req->rd_active++;
+}
+
+/* May this WQE start now? */
+static bool req_may_begin(struct rsoft_qp *qp, const struct rsoft_swqe *wqe)
+{
+	const struct rsoft_req *req = &qp->req;
+
+	if (!(rsoft_qp_caps(qp) & RSOFT_CAN_SEND))
+		return false;
+	if ((wqe->flags & IB_SEND_FENCE) && req->rd_active)
+		return false;
+	if (rsoft_swqe_has_response(wqe) && req->rd_active >= req->max_rd)
+		return false;
+	return true;
+}
+
+static u32 req_window(const struct rsoft_qp *qp)
+{
+	return max(REQ_WINDOW_BYTES >> qp->mtu_shift, 16);
+}
+
+/*
+ * Is this the last packet for now, so that nothing later will ask for an ACK?
+ * A message that follows at once does.
+ */
+static bool req_ends_burst(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
+			   bool last)
+{
+	const struct rsoft_req *req = &qp->req;
+	u32 next_psn = rsoft_psn_add(req->psn, 1);
+	const struct rsoft_swqe *next;
+
+	if (rsoft_psn_diff(next_psn, req->win_base) >= (s32)req_window(qp))
+		return true;
+	if (!last)
+		return false;
+	next = rsoft_sq_fetch(qp, qp->sq.next + 1);
+	if (!next || next->status != IB_WC_SUCCESS)
+		return true;
+	if (next->state == RSOFT_SWQE_DONE)
+		return true;
+	return next->state == RSOFT_SWQE_POSTED && !req_may_begin(qp, next);
+}
+
+static bool req_wants_ack(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
+			  u32 len, bool last)
+{
+	struct rsoft_req *req = &qp->req;
+
+	req->ack_pkts += last;
+	req->ack_bytes += len;
+	if (req->ack_pkts < REQ_ACK_PKTS && req->ack_bytes < REQ_ACK_BYTES &&
+	    !req_ends_burst(qp, wqe, last))
+		return false;
+	req->ack_pkts = 0;
+	req->ack_bytes = 0;
+	return true;
+}
+
+/* One packet of a SEND or WRITE. */
+static void req_segment(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
+			struct rsoft_pkt *pkt, u64 *off, u32 *len)
+{
+	u32 idx = rsoft_psn_diff(qp->req.psn, wqe->first_psn);
+	bool last = qp->req.psn == wqe->last_psn;
+
+	*off = (u64)idx << qp->mtu_shift;
+	*len = rsoft_pkt_len(wqe->len, idx, qp->mtu_shift);
+	pkt->opcode = rsoft_seg_opcode(wqe->kind, wqe->tail, !idx, last);
+	pkt->va = wqe->raddr;
+	pkt->rkey = wqe->rkey;
+	pkt->dma_len = wqe->len;
+	pkt->imm = wqe->imm;
+	pkt->inv_rkey = wqe->inv_rkey;
+	pkt->solicited = last && (wqe->flags & IB_SEND_SOLICITED);
+	if (qp->ibqp.qp_type == IB_QPT_RC)
+		pkt->ackreq = req_wants_ack(qp, wqe, *len, last);
+}
+
+/* A READ request for what has not arrived yet, or an atomic. */
+static void req_fetching(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
+			 struct rsoft_pkt *pkt)
+{
+	u64 done = (u64)(u32)rsoft_psn_diff(qp->req.psn, wqe->first_psn)
+		   << qp->mtu_shift;
+
+	pkt->va = wqe->raddr;
+	pkt->rkey = wqe->rkey;
+	if (wqe->kind == RSOFT_KIND_READ) {
+		pkt->opcode = RSOFT_OP_READ_REQ;
+		pkt->va += done;
+		pkt->dma_len = wqe->len - done;
+		return;
+	}
+	pkt->opcode = wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ?
+		      RSOFT_OP_COMPARE_SWAP : RSOFT_OP_FETCH_ADD;
+	pkt->swap_add = wqe->swap_add;
+	pkt->compare = wqe->compare;
+}
+
+static u8 req_transport(const struct rsoft_qp *qp)
+{
+	switch (qp->ibqp.qp_type) {
+	case IB_QPT_RC:
+		return RSOFT_RC;
+	case IB_QPT_UC:
+		return RSOFT_UC;
+	default:
+		return RSOFT_UD;
+	}
+}
+
+/* Header fields of the next packet; *len is its payload at offset *off. */
+static void req_packet(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
+		       struct rsoft_pkt *pkt, u64 *off, u32 *len)
+{
+	*pkt = (struct rsoft_pkt){
+		.mig = true,
+		.pkey = RSOFT_PKEY_DEFAULT,
+		.qpn = qp->remote_qpn,
+		.psn = qp->req.psn,
+	};
+	*off = 0;
+	*len = 0;
+	if (rsoft_swqe_has_response(wqe)) {
+		req_fetching(qp, wqe, pkt);
+		/* nothing else makes up for a lost one */
+		pkt->ackreq = true;
+	} else {
+		req_segment(qp, wqe, pkt, off, len);
+	}
+	if (rsoft_qp_is_dgram(qp)) {
+		pkt->qpn = wqe->remote_qpn;
+		pkt->qkey = wqe->remote_qkey;
+		pkt->sqpn = qp->qpn;
+	}
+	pkt->opcode |= req_transport(qp);
+	pkt->info = rsoft_opinfo(pkt->opcode);
+}
+
+/**
+ * struct req_run - one run of the requester
+ * @tx: skb under construction
+ * @c: payload of the WQE being sent
+ * @wqe: WQE that @c belongs to
+ * @start_next: sq.next at the first packet of @tx
+ * @start_psn: req.psn at the first packet of @tx
+ */
+struct req_run {
+	struct rsoft_tx tx;
+	struct rsoft_cursor c;
+	const struct rsoft_swqe *wqe;
+	u32 start_next;
+	u32 start_psn;
+};
+
+/* Slots may be reused: the cursor must not outlive its WQE. */
+static void req_forget(struct req_run *run)
+{
+	rsoft_cursor_release(&run->c);
+	run->wqe = NULL;
+}
+
+/* The stack took the packets of the batch: they count as sent. */
+static void req_taken(struct rsoft_qp *qp, struct req_run *run)
+{
+	struct rsoft_req *req = &qp->req;
+	struct rsoft_sq *sq = &qp->sq;
+
+	if (rsoft_psn_diff(req->psn, req->psn_max) > 0)
+		req->psn_max = req->psn;
+	if (qp->ibqp.qp_type == IB_QPT_RC) {
+		rsoft_timer_sent(qp);
+		return;
+	}
+	/* nobody answers: what is sent is complete */
+	req_forget(run);
+	while (sq->tail != sq->next)
+		rsoft_req_retire(qp);
+	req->una = req->psn;
+	req->win_base = req->psn;
+}
+
+/* Hand over the batch. Returns false if the stack refused it. */
+static bool req_flush_batch(struct rsoft_qp *qp, struct req_run *run)
+{
+	if (!run->tx.skb)
+		return true;
+	if (!rsoft_tx_flush(&run->tx)) {
+		req_taken(qp, run);
+		return true;
+	}
+	req_forget(run);
+	qp->sq.next = run->start_next;
+	qp->req.psn = run->start_psn;
+	qp->req.ack_pkts = 0;
+	qp->req.ack_bytes = 0;
+	return false;
+}
+
+static struct rsoft_path *req_path(struct rsoft_qp *qp,
+				   const struct rsoft_swqe *wqe)
+{
+	if (wqe->path)
+		return wqe->path;
+	/* replaced only while the engine is paused */
+	return rcu_dereference_protected(qp->path, 1);
+}
+
+static void req_cursor(struct rsoft_qp *qp, struct req_run *run,
+		       const struct rsoft_swqe *wqe, u64 off)
+{
+	if (run->wqe != wqe) {
+		rsoft_cursor_release(&run->c);
+		if (wqe->inline_data)
+			rsoft_cursor_flat(&run->c, wqe->data);
+		else
+			rsoft_cursor_init(&run->c, qp->ibqp.pd, wqe->sge,
+					  wqe->num_sge, 0);
+		run->wqe = wqe;
+	}
+	rsoft_cursor_seek(&run->c, off);
+}
+
+/* The packet is in the batch: move on. */
+static void req_advance(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
+{
+	struct rsoft_req *req = &qp->req;
+
+	if (rsoft_psn_diff(req->psn, req->psn_max) < 0)
+		rsoft_count(qp->dev, RSOFT_CNT_RETRANSMITS);
+	if (rsoft_swqe_has_response(wqe)) {
+		req->psn = rsoft_psn_add(wqe->last_psn, 1);
+		req->win_base = req->psn;
+	} else {
+		req->psn = rsoft_psn_add(req->psn, 1);
+		if (req->psn != rsoft_psn_add(wqe->last_psn, 1))
+			return;
+	}
+	wqe->state = RSOFT_SWQE_SENT;
+	qp->sq.next++;
+}
+
+static enum req_step req_send_one(struct rsoft_qp *qp, struct req_run *run,
+				  struct rsoft_swqe *wqe)
+{
+	struct rsoft_path *path = req_path(qp, wqe);
+	enum rsoft_access why;
+	struct rsoft_pkt pkt;
+	u64 off;
+	u32 len;
+	int err;
+
+	req_packet(qp, wqe, &pkt, &off, &len);
+	if (run->tx.skb && !rsoft_tx_fits(&run->tx, path, pkt.info, len)) {
+		if (!req_flush_batch(qp, run))
+			return STEP_WAIT;
+		if (rsoft_tx_busy(qp)) {
+			rsoft_count(qp->dev, RSOFT_CNT_TX_THROTTLED);
+			return STEP_WAIT;
+		}
+	}
+	if (!run->tx.skb) {
+		run->start_next = qp->sq.next;
+		run->start_psn = qp->req.psn;
+	}
+	if (len)
+		req_cursor(qp, run, wqe, off);
+	err = rsoft_tx_packet(&run->tx, path, &pkt, &run->c, len, &why);
+	if (err == -EAGAIN)
+		return STEP_WAIT;
+	if (err) {
+		wqe->vendor_err = why;
+		wqe->status = IB_WC_LOC_PROT_ERR;
+		return STEP_SENT;
+	}
+	req_advance(qp, wqe);
+	return STEP_SENT;
+}
+
+/*
+ * The WQE at sq.next cannot be executed. It ends the queue once all before it
+ * are complete; if those wait for an ACK that nobody asked for, ask now.
+ */
+static enum req_step req_refuse(struct rsoft_qp *qp, struct req_run *run,
+				struct rsoft_swqe *wqe)
+{
+	struct rsoft_req *req = &qp->req;
+	bool first = wqe->state != RSOFT_SWQE_DONE;
+	bool waits;
+
+	if (!req_flush_batch(qp, run))
+		return STEP_WAIT;
+	waits = qp->ibqp.qp_type == IB_QPT_RC && qp->sq.tail != qp->sq.next &&
+		req->una != req->psn_max &&
+		!rsoft_swqe_has_response(rsoft_sq_at(&qp->sq,
+						     qp->sq.next - 1));
+	req_forget(run);
+	rsoft_req_fail(qp, wqe, wqe->status);
+	if (first && waits) {
+		rsoft_req_rewind(qp, rsoft_psn_add(req->psn_max,
+						   RSOFT_PSN_MASK));
+		return STEP_SENT;
+	}
+	return STEP_IDLE;
+}
+
+static enum req_step req_step(struct rsoft_qp *qp, struct req_run *run)
+{
+	struct rsoft_req *req = &qp->req;
+	struct rsoft_swqe *wqe;
+
+	wqe = rsoft_sq_fetch(qp, qp->sq.next);
+	if (!wqe)
+		return STEP_IDLE;
+	if (wqe->status != IB_WC_SUCCESS)
+		return req_refuse(qp, run, wqe);
+	if (wqe->state == RSOFT_SWQE_POSTED) {
+		if (!req_may_begin(qp, wqe))
+			return STEP_IDLE;
+		req_begin(qp, wqe);
+	}
+	if (qp->ibqp.qp_type == IB_QPT_RC &&
+	    rsoft_psn_diff(req->psn, req->win_base) >= (s32)req_window(qp))
+		return STEP_IDLE;
+	return req_send_one(qp, run, wqe);
+}
+
+/* Send what can be sent. Returns true if the budget ended it. */
+static bool req_send(struct rsoft_qp *qp, u32 budget)
+{
+	struct req_run run = {};
+	enum req_step step = STEP_SENT;
+
+	rsoft_tx_init(&run.tx, qp, &qp->send);
+	while (step == STEP_SENT && run.tx.bytes < budget)
+		step = req_step(qp, &run);
+	if (!req_flush_batch(qp, &run))
+		step = STEP_WAIT;
+	rsoft_cursor_release(&run.c);
+	if (step == STEP_WAIT) {
+		qp->req.tx_wait = true;
+		rsoft_timer_tx(qp, &qp->req.tx_timer, RSOFT_TX_WAIT_NS);
+	}
+	return step == STEP_SENT;
+}
+
+static void req_check_drained(struct rsoft_qp *qp)
+{
+	struct rsoft_req *req = &qp->req;
+
+	if (READ_ONCE(qp->state) != RSOFT_QPS_SQD || req->drained ||
+	    qp->sq.tail != qp->sq.next)
+		return;
+	req->drained = true;
+	if (qp->attr.en_sqd_async_notify)
+		rsoft_qp_event(qp, IB_EVENT_SQ_DRAINED);
+}
+
+static bool rsoft_req_run(struct rsoft_qp *qp, unsigned long events, u32 budget)
+{
+	struct rsoft_req *req = &qp->req;
+	u32 caps = rsoft_qp_caps(qp);
+	bool more = false;
+
+	if (caps & RSOFT_FLUSH_SQ)
+		return rsoft_req_flush(qp);
+	if (!(caps & RSOFT_CAN_COMPLETE))
+		return false;
+	if (events & BIT(RSOFT_EV_ACK_TIMER))
+		rsoft_retry_timeout(qp);
+	if (events & BIT(RSOFT_EV_RNR_TIMER))
+		req->rnr_wait = false;
+	if (!rsoft_tx_busy(qp))
+		req->tx_wait = false;
+	else if (events & BIT(RSOFT_EV_TX_TIMER))
+		rsoft_timer_tx(qp, &req->tx_timer, RSOFT_TX_WAIT_NS);
+	if (!req->rnr_wait && !req->tx_wait && budget)
+		more = req_send(qp, budget);
+	req_check_drained(qp);
+	return more;
+}
+
+const struct rsoft_engine_ops rsoft_send_ops = {
+	.rx = rsoft_comp_rx,
+	.run = rsoft_req_run,
+};

@@ -1,0 +1,615 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Responder: executes requests in PSN order. A packet goes through PSN check,
+ * sequence check, length check, resources (receive WQE), rights, and only then
+ * changes memory; the first step that fails decides the answer (IBTA 9.7.4).
+ */
+#include "ack.h"
+#include "build.h"
+#include "cursor.h"
+#include "resp.h"
+#include "timer.h"
+
+#define GRH_LEN 40
+
+/**
+ * struct resp_run - one run of requests
+ * @rx: where they come from
+ * @skb: skb that holds them
+ * @payload: offset of the payload of the packet in hand
+ * @ip_id: IPv4 ID of the packet in hand
+ * @wire_len: its bytes from BTH to iCRC
+ * @c: memory of the message in progress
+ * @c_valid: @c is set up for it
+ * @write: the target of a WRITE as a piece of memory
+ */
+struct resp_run {
+	struct rsoft_rx *rx;
+	const struct sk_buff *skb;
+	u32 payload;
+	u16 ip_id;
+	u32 wire_len;
+	struct rsoft_cursor c;
+	bool c_valid;
+	struct rsoft_sge write;
+};
+
+void rsoft_resp_init(struct rsoft_qp *qp, u32 psn)
+{
+	struct rsoft_resp *resp = &qp->resp;
+
+	resp->epsn = psn;
+	resp->msn = 0;
+	resp->seq = RSOFT_SEQ_IDLE;
+	resp->nak_sent = false;
+	resp->ack_due = false;
+	resp->comm_est = false;
+	resp->rcvd = 0;
+	resp->rdres_head = 0;
+	resp->reading.active = false;
+	resp->tx_wait = false;
+	resp->flush_ns = RSOFT_LATE_RECV_MIN_NS;
+	if (resp->rdres)
+		memset(resp->rdres, 0,
+		       (resp->rdres_mask + 1) * sizeof(*resp->rdres));
+	qp->recv.blocked = false;
+}
+
+void rsoft_resp_fatal(struct rsoft_qp *qp, enum rsoft_nak code,
+		      enum ib_event_type event)
+{
+	if (qp->ibqp.qp_type == IB_QPT_RC)
+		rsoft_ack_nak(qp, code);
+	rsoft_qp_error(qp);
+	if (event)
+		rsoft_qp_event(qp, event);
+}
+
+/* Take a receive WQE if the message in progress has none yet. */
+static bool resp_fetch(struct rsoft_qp *qp)
+{
+	struct rsoft_resp *resp = &qp->resp;
+	const void *src;
+
+	if (resp->have_rwqe)
+		return true;
+	if (qp->ibqp.srq) {
+		resp->have_rwqe = rsoft_srq_fetch(to_rsrq(qp->ibqp.srq),
+						  &resp->rwqe);
+		return resp->have_rwqe;
+	}
+	src = rsoft_ring_peek(&qp->rq.ring, qp->rq.ring.cons);
+	if (!src)
+		return false;
+	rsoft_rwqe_decode(src, qp->rq.max_sge, &resp->rwqe);
+	rsoft_ring_consume(&qp->rq.ring, qp->rq.ring.cons + 1);
+	resp->have_rwqe = true;
+	return true;
+}
+
+static void resp_complete(struct rsoft_qp *qp, struct ib_wc *wc, bool solicited)
+{
+	struct rsoft_resp *resp = &qp->resp;
+
+	wc->wr_id = resp->rwqe.wr_id;
+	wc->qp = &qp->ibqp;
+	wc->port_num = 1;
+	resp->have_rwqe = false;
+	rsoft_cq_post(to_rcq(qp->ibqp.recv_cq), wc, solicited);
+}
+
+/* The receive WQE in hand ends in error. */
+static void resp_rqe_error(struct rsoft_qp *qp, enum ib_wc_status status,
+			   u32 vendor_err)
+{
+	struct ib_wc wc = {
+		.status = status,
+		.opcode = IB_WC_RECV,
+		.vendor_err = vendor_err,
+	};
+
+	resp_complete(qp, &wc, true);
+}
+
+static void resp_drop(struct rsoft_qp *qp, enum rsoft_drop why)
+{
+	rsoft_count_drop(qp->dev, why);
+}
+
+/* Copy the payload of the packet in hand to memory. */
+static enum rsoft_access resp_copy(struct resp_run *run, u64 pos, u32 len)
+{
+	enum rsoft_access why = RSOFT_ACCESS_OK;
+	u32 from = run->payload;
+	u32 n;
+	void *to;
+
+	rsoft_cursor_seek(&run->c, pos);
+	while (len) {
+		to = rsoft_cursor_next(&run->c, len, &n, &why);
+		if (!to)
+			return why;
+		if (rsoft_rx_copy(run->skb, from, to, n))
+			return RSOFT_ACCESS_RANGE;
+		from += n;
+		len -= n;
+	}
+	return RSOFT_ACCESS_OK;
+}
+
+static void resp_forget(struct resp_run *run)
+{
+	rsoft_cursor_release(&run->c);
+	run->c_valid = false;
+}
+
+static void resp_cursor_rqe(struct rsoft_qp *qp, struct resp_run *run)
+{
+	if (run->c_valid)
+		return;
+	rsoft_cursor_init(&run->c, qp->ibqp.pd, qp->resp.rwqe.sge,
+			  qp->resp.rwqe.num_sge, RSOFT_ACC_LOCAL_WRITE);
+	run->c_valid = true;
+}
+
+static void resp_cursor_write(struct rsoft_qp *qp, struct resp_run *run)
+{
+	if (run->c_valid)
+		return;
+	run->write = (struct rsoft_sge){
+		.addr = qp->resp.va,
+		.len = qp->resp.wlen,
+		.lkey = qp->resp.rkey,
+	};
+	rsoft_cursor_init(&run->c, qp->ibqp.pd, &run->write, 1,
+			  RSOFT_ACC_REMOTE_WRITE);
+	run->c_valid = true;
+}
+
+/* A message is complete: its receive completion. */
+static void resp_finish(struct rsoft_qp *qp, const struct rsoft_pkt *pkt,
+			u32 byte_len)
+{
+	struct ib_wc wc = {
+		.status = IB_WC_SUCCESS,
+		.opcode = pkt->info->kind == RSOFT_KIND_WRITE ?
+			  IB_WC_RECV_RDMA_WITH_IMM : IB_WC_RECV,
+		.byte_len = byte_len,
+		.src_qp = qp->remote_qpn,
+	};
+
+	if (pkt->info->hdrs & RSOFT_HDR_IMMDT) {
+		wc.wc_flags |= IB_WC_WITH_IMM;
+		wc.ex.imm_data = pkt->imm;
+	}
+	resp_complete(qp, &wc, pkt->solicited);
+}
+
+enum resp_result {
+	RESP_OK,	/* executed: the PSN is used up */
+	RESP_STOP,	/* not executed; answered if an answer is due */
+};
+
+/* No receive WQE is posted: RC asks the peer to wait, UC loses the message. */
+static enum resp_result resp_no_rqe(struct rsoft_qp *qp)
+{
+	if (qp->ibqp.qp_type == IB_QPT_RC)
+		rsoft_ack_rnr(qp);
+	else
+		resp_drop(qp, RSOFT_DROP_NO_RQE);
+	return RESP_STOP;
+}
+
+/* A receive WQE cannot take the message. */
+static enum resp_result resp_bad_rqe(struct rsoft_qp *qp,
+				     enum ib_wc_status status, u32 vendor_err,
+				     enum rsoft_nak code)
+{
+	resp_rqe_error(qp, status, vendor_err);
+	rsoft_resp_fatal(qp, code, 0);
+	return RESP_STOP;
+}
+
+static enum resp_result resp_send(struct rsoft_qp *qp, struct resp_run *run,
+				  const struct rsoft_pkt *pkt)
+{
+	struct rsoft_resp *resp = &qp->resp;
+	enum rsoft_access why;
+
+	if (pkt->info->flags & RSOFT_PKT_START) {
+		resp_forget(run);
+		if (!resp_fetch(qp))
+			return resp_no_rqe(qp);
+		resp->rcvd = 0;
+		if (resp->rwqe.status != IB_WC_SUCCESS)
+			return resp_bad_rqe(qp, resp->rwqe.status, 0,
+					    RSOFT_NAK_REM_OP);
+	}
+	if (pkt->payload_len > resp->rwqe.len - resp->rcvd)
+		return resp_bad_rqe(qp, IB_WC_LOC_LEN_ERR, 0,
+				    RSOFT_NAK_INV_REQ);
+	resp_cursor_rqe(qp, run);
+	why = resp_copy(run, resp->rcvd, pkt->payload_len);
+	if (why != RSOFT_ACCESS_OK)
+		return resp_bad_rqe(qp, IB_WC_LOC_PROT_ERR, why,
+				    RSOFT_NAK_REM_OP);
+	resp->rcvd += pkt->payload_len;
+	if (pkt->info->flags & RSOFT_PKT_END) {
+		resp_forget(run);
+		resp_finish(qp, pkt, resp->rcvd);
+	}
+	return RESP_OK;
+}
+
+/* First packet of a WRITE: rights on the whole range, before any byte moves. */
+static bool resp_write_start(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
+{
+	struct rsoft_resp *resp = &qp->resp;
+	struct rsoft_mr *mr;
+
+	if (pkt->dma_len > RSOFT_MAX_MSG) {
+		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
+		return false;
+	}
+	if (!(qp->access & IB_ACCESS_REMOTE_WRITE))
+		goto refuse;
+	if (pkt->dma_len) {
+		/* a key is looked at only if there are bytes */
+		if (rsoft_mem_get(qp->ibqp.pd, pkt->rkey,
+				  RSOFT_ACC_REMOTE_WRITE, pkt->va,
+				  pkt->dma_len, &mr) != RSOFT_ACCESS_OK)
+			goto refuse;
+		rsoft_mem_put(mr);
+	}
+	resp->va = pkt->va;
+	resp->rkey = pkt->rkey;
+	resp->wlen = pkt->dma_len;
+	resp->left = pkt->dma_len;
+	return true;
+
+refuse:
+	if (qp->ibqp.qp_type == IB_QPT_RC)
+		rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
+				 IB_EVENT_QP_ACCESS_ERR);
+	else
+		resp_drop(qp, RSOFT_DROP_ACCESS);
+	return false;
+}
+
+static enum resp_result resp_write_bad_len(struct rsoft_qp *qp)
+{
+	if (qp->ibqp.qp_type == IB_QPT_RC)
+		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
+	else
+		resp_drop(qp, RSOFT_DROP_LENGTH);
+	return RESP_STOP;
+}
+
+static enum resp_result resp_write(struct rsoft_qp *qp, struct resp_run *run,
+				   const struct rsoft_pkt *pkt)
+{
+	bool end = pkt->info->flags & RSOFT_PKT_END;
+	struct rsoft_resp *resp = &qp->resp;
+
+	if (pkt->info->flags & RSOFT_PKT_START) {
+		resp_forget(run);
+		if (!resp_write_start(qp, pkt))
+			return RESP_STOP;
+	}
+	if (pkt->payload_len > resp->left ||
+	    (end && pkt->payload_len != resp->left))
+		return resp_write_bad_len(qp);
+	if ((pkt->info->flags & RSOFT_PKT_RQE) && !resp_fetch(qp))
+		return resp_no_rqe(qp);
+	if (pkt->payload_len) {
+		resp_cursor_write(qp, run);
+		if (resp_copy(run, resp->wlen - resp->left,
+			      pkt->payload_len) != RSOFT_ACCESS_OK) {
+			rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
+					 IB_EVENT_QP_ACCESS_ERR);
+			return RESP_STOP;
+		}
+	}
+	resp->left -= pkt->payload_len;
+	if (!end)
+		return RESP_OK;
+	resp_forget(run);
+	if (pkt->info->flags & RSOFT_PKT_RQE) {
+		if (resp->rwqe.status != IB_WC_SUCCESS)
+			return resp_bad_rqe(qp, resp->rwqe.status, 0,
+					    RSOFT_NAK_REM_OP);
+		resp_finish(qp, pkt, resp->wlen);
+	}
+	return RESP_OK;
+}
+
+/* Execute a SEND or WRITE packet that is next in order. */
+static enum resp_result resp_message(struct rsoft_qp *qp, struct resp_run *run,
+				     const struct rsoft_pkt *pkt)
+{
+	if (pkt->info->kind == RSOFT_KIND_SEND)
+		return resp_send(qp, run, pkt);
+	return resp_write(qp, run, pkt);
+}
+
+static void resp_established(struct rsoft_qp *qp)
+{
+	if (qp->resp.comm_est)
+		return;
+	qp->resp.comm_est = true;
+	if (READ_ONCE(qp->state) == RSOFT_QPS_RTR)
+		rsoft_qp_event(qp, IB_EVENT_COMM_EST);
+}
+
+/* RC packet with the expected PSN. */
+static void resp_rc_execute(struct rsoft_qp *qp, struct resp_run *run,
+			    const struct rsoft_pkt *pkt)
+{
+	struct rsoft_resp *resp = &qp->resp;
+	enum rsoft_seq next;
+
+	resp->nak_sent = false;
+	resp_established(qp);
+	if (!rsoft_seq_next(resp->seq, pkt->info, &next) ||
+	    !rsoft_seg_len_ok(pkt->info, pkt->payload_len,
+			      1u << qp->mtu_shift)) {
+		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
+		return;
+	}
+	switch (pkt->info->kind) {
+	case RSOFT_KIND_SEND:
+	case RSOFT_KIND_WRITE:
+		break;
+	case RSOFT_KIND_READ:
+		rsoft_resp_read(qp, pkt);
+		return;
+	case RSOFT_KIND_ATOMIC:
+		rsoft_resp_atomic(qp, pkt);
+		return;
+	default:
+		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
+		return;
+	}
+	if (resp_message(qp, run, pkt) != RESP_OK)
+		return;
+	resp->seq = next;
+	resp->epsn = rsoft_psn_add(resp->epsn, 1);
+	if (pkt->info->flags & RSOFT_PKT_END)
+		resp->msn++;
+	if (pkt->ackreq)
+		rsoft_ack_owe(qp);
+}
+
+static void resp_rc(struct rsoft_qp *qp, struct resp_run *run,
+		    const struct rsoft_pkt *pkt)
+{
+	struct rsoft_resp *resp = &qp->resp;
+	s32 ahead = rsoft_psn_diff(pkt->psn, resp->epsn);
+
+	if (!ahead) {
+		resp_rc_execute(qp, run, pkt);
+		return;
+	}
+	if (ahead > 0) {
+		rsoft_count(qp->dev, RSOFT_CNT_OUT_OF_SEQ);
+		if (!resp->nak_sent) {
+			resp->nak_sent = true;
+			rsoft_ack_nak(qp, RSOFT_NAK_PSN);
+		}
+		return;
+	}
+	rsoft_count(qp->dev, RSOFT_CNT_DUPLICATES);
+	if (pkt->info->kind == RSOFT_KIND_READ ||
+	    pkt->info->kind == RSOFT_KIND_ATOMIC)
+		rsoft_resp_repeat(qp, pkt);
+	else
+		rsoft_ack_owe(qp);
+}
+
+/* UC: a gap loses the message it is in, nothing more (IBTA 9.8.2.2). */
+static void resp_uc(struct rsoft_qp *qp, struct resp_run *run,
+		    const struct rsoft_pkt *pkt)
+{
+	struct rsoft_resp *resp = &qp->resp;
+	enum rsoft_seq next;
+
+	if (pkt->psn != resp->epsn)
+		resp->seq = RSOFT_SEQ_IDLE;
+	if (resp->seq != RSOFT_SEQ_IDLE &&
+	    (pkt->info->flags & RSOFT_PKT_START))
+		resp->seq = RSOFT_SEQ_IDLE;
+	resp->epsn = rsoft_psn_add(pkt->psn, 1);
+	resp_established(qp);
+	if (!rsoft_seq_next(resp->seq, pkt->info, &next)) {
+		resp->seq = RSOFT_SEQ_IDLE;
+		resp_drop(qp, RSOFT_DROP_SEQ);
+		return;
+	}
+	resp->seq = RSOFT_SEQ_IDLE;
+	if (!rsoft_seg_len_ok(pkt->info, pkt->payload_len,
+			      1u << qp->mtu_shift)) {
+		resp_drop(qp, RSOFT_DROP_LENGTH);
+		return;
+	}
+	if (resp_message(qp, run, pkt) == RESP_OK)
+		resp->seq = next;
+}
+
+static void resp_ud_finish(struct rsoft_qp *qp, struct resp_run *run,
+			   const struct rsoft_pkt *pkt)
+{
+	struct ib_wc wc = {
+		.status = IB_WC_SUCCESS,
+		.opcode = IB_WC_RECV,
+		.byte_len = GRH_LEN + pkt->payload_len,
+		.src_qp = pkt->sqpn,
+		.wc_flags = IB_WC_GRH | IB_WC_WITH_NETWORK_HDR_TYPE,
+		.network_hdr_type = run->rx->ipv6 ? RDMA_NETWORK_IPV6 :
+						    RDMA_NETWORK_IPV4,
+	};
+
+	if (pkt->info->hdrs & RSOFT_HDR_IMMDT) {
+		wc.wc_flags |= IB_WC_WITH_IMM;
+		wc.ex.imm_data = pkt->imm;
+	}
+	resp_complete(qp, &wc, pkt->solicited);
+}
+
+static enum rsoft_access resp_ud_grh(struct rsoft_qp *qp, struct resp_run *run)
+{
+	enum rsoft_access why = RSOFT_ACCESS_OK;
+	u8 grh[GRH_LEN];
+	u32 done = 0, n;
+	u8 *to;
+
+	rsoft_rx_grh(run->rx, run->wire_len, run->ip_id, grh);
+	resp_cursor_rqe(qp, run);
+	rsoft_cursor_seek(&run->c, 0);
+	while (done < GRH_LEN) {
+		to = rsoft_cursor_next(&run->c, GRH_LEN - done, &n, &why);
+		if (!to)
+			return why;
+		memcpy(to, grh + done, n);
+		done += n;
+	}
+	return RSOFT_ACCESS_OK;
+}
+
+static void resp_ud(struct rsoft_qp *qp, struct resp_run *run,
+		    const struct rsoft_pkt *pkt)
+{
+	struct rsoft_resp *resp = &qp->resp;
+	enum rsoft_access why;
+
+	if (pkt->qkey != qp->qkey) {
+		resp_drop(qp, RSOFT_DROP_QKEY);
+		return;
+	}
+	if (!resp_fetch(qp)) {
+		resp_drop(qp, RSOFT_DROP_NO_RQE);
+		return;
+	}
+	if (resp->rwqe.status != IB_WC_SUCCESS) {
+		resp_rqe_error(qp, resp->rwqe.status, 0);
+		resp_drop(qp, RSOFT_DROP_RQE_LEN);
+		return;
+	}
+	/* a receive that is too small stays for a message that fits */
+	if ((u64)GRH_LEN + pkt->payload_len > resp->rwqe.len) {
+		resp_drop(qp, RSOFT_DROP_RQE_LEN);
+		return;
+	}
+	resp_forget(run);
+	why = resp_ud_grh(qp, run);
+	if (why == RSOFT_ACCESS_OK)
+		why = resp_copy(run, GRH_LEN, pkt->payload_len);
+	resp_forget(run);
+	if (why == RSOFT_ACCESS_OK)
+		resp_ud_finish(qp, run, pkt);
+	else
+		resp_rqe_error(qp, IB_WC_LOC_PROT_ERR, why);
+}
+
+static void resp_packet(struct rsoft_qp *qp, struct resp_run *run,
+			const struct rsoft_pkt *pkt)
+{
+	u8 transport = pkt->opcode & RSOFT_TRANSPORT_MASK;
+
+	if (!(rsoft_qp_caps(qp) & RSOFT_CAN_RECV)) {
+		resp_drop(qp, RSOFT_DROP_QP_STATE);
+		return;
+	}
+	if (qp->ibqp.qp_type == IB_QPT_RC && transport == RSOFT_RC)
+		resp_rc(qp, run, pkt);
+	else if (qp->ibqp.qp_type == IB_QPT_UC && transport == RSOFT_UC)
+		resp_uc(qp, run, pkt);
+	else if (rsoft_qp_is_dgram(qp) && transport == RSOFT_UD)
+		resp_ud(qp, run, pkt);
+	else
+		resp_drop(qp, RSOFT_DROP_QP_TYPE);
+}
+
+static void rsoft_resp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx)
+{
+	struct resp_run run = { .rx = rx, .skb = rx->skb };
+	struct rsoft_pkt pkt;
+	enum rsoft_drop why;
+	u32 before;
+
+	while (rx->len && !qp->recv.blocked) {
+		before = rx->len;
+		run.ip_id = rx->ip_id;
+		why = rsoft_rx_next(rx, &pkt, &run.payload);
+		run.wire_len = before - rx->len;
+		if (why == RSOFT_DROP_NONE)
+			resp_packet(qp, &run, &pkt);
+		else
+			resp_drop(qp, why);
+	}
+	resp_forget(&run);
+}
+
+static void resp_flush_one(struct rsoft_qp *qp)
+{
+	struct ib_wc wc = {
+		.status = IB_WC_WR_FLUSH_ERR,
+		.opcode = IB_WC_RECV,
+	};
+
+	resp_complete(qp, &wc, true);
+}
+
+/*
+ * The QP is in ERR: complete what is posted. Receives posted later ring no
+ * doorbell, so look for them from time to time, less and less often.
+ */
+static bool resp_flush(struct rsoft_qp *qp, unsigned long events)
+{
+	struct rsoft_resp *resp = &qp->resp;
+	u32 left = qp->rq.ring.mask + 1;
+	bool any = false;
+
+	resp->reading.active = false;
+	resp->ack_due = false;
+	qp->recv.blocked = false;
+	if (qp->ibqp.srq) {
+		if (resp->have_rwqe)
+			resp_flush_one(qp);
+		if (events & BIT(RSOFT_EV_ERROR))
+			rsoft_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+		return false;
+	}
+	while (left-- && resp_fetch(qp)) {
+		resp_flush_one(qp);
+		any = true;
+	}
+	if (any || (events & BIT(RSOFT_EV_ERROR)))
+		resp->flush_ns = RSOFT_LATE_RECV_MIN_NS;
+	else
+		resp->flush_ns = min_t(u64, resp->flush_ns * 2,
+				       RSOFT_LATE_RECV_MAX_NS);
+	if (qp->user)
+		rsoft_timer_tx(qp, &resp->tx_timer, resp->flush_ns);
+	return false;
+}
+
+static bool rsoft_resp_run(struct rsoft_qp *qp, unsigned long events,
+			   u32 budget)
+{
+	struct rsoft_resp *resp = &qp->resp;
+	bool more = false;
+
+	if (rsoft_qp_caps(qp) & RSOFT_FLUSH_RQ)
+		return resp_flush(qp, events);
+	if ((events & BIT(RSOFT_EV_TX_TIMER)) || !rsoft_tx_busy(qp))
+		resp->tx_wait = false;
+	if (resp->reading.active && !resp->tx_wait && budget)
+		more = rsoft_resp_reading(qp, budget);
+	rsoft_ack_flush(qp);
+	return more;
+}
+
+const struct rsoft_engine_ops rsoft_recv_ops = {
+	.rx = rsoft_resp_rx,
+	.run = rsoft_resp_run,
+};

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * READs and atomics of the responder: execution, the store of what was executed
+ * (so that a repeated request is answered again and an atomic is not executed
+ * twice), and the READ response that is sent piece by piece, as the local stack
+ * takes it.
+ */
+#include <linux/slab.h>
+
+#include "ack.h"
+#include "build.h"
+#include "resp.h"
+#include "timer.h"
+
+int rsoft_resp_resize(struct rsoft_qp *qp, u32 n)
+{
+	struct rsoft_resp *resp = &qp->resp;
+	struct rsoft_rdres *old = resp->rdres;
+	u32 size = roundup_pow_of_two(max(n, 1u));
+	u32 keep, i;
+	struct rsoft_rdres *new;
+
+	if (old && size == resp->rdres_mask + 1)
+		return 0;
+	new = kcalloc(size, sizeof(*new), GFP_KERNEL_ACCOUNT);
+	if (!new)
+		return -ENOMEM;
+	keep = old ? min(size, resp->rdres_mask + 1) : 0;
+	for (i = 0; i < keep; i++)
+		new[keep - 1 - i] = old[(resp->rdres_head - 1 - i) &
+					resp->rdres_mask];
+	resp->rdres = new;
+	resp->rdres_mask = size - 1;
+	resp->rdres_head = keep;
+	kfree(old);
+	return 0;
+}
+
+static struct rsoft_rdres *read_remember(struct rsoft_qp *qp, u8 kind,
+					 const struct rsoft_pkt *pkt, u32 npkts)
+{
+	struct rsoft_resp *resp = &qp->resp;
+	struct rsoft_rdres *res;
+
+	res = &resp->rdres[resp->rdres_head++ & resp->rdres_mask];
+	res->kind = kind;
+	res->first_psn = pkt->psn;
+	res->last_psn = rsoft_psn_add(pkt->psn, npkts - 1);
+	res->va = pkt->va;
+	res->rkey = pkt->rkey;
+	res->len = pkt->dma_len;
+	res->msn = ++resp->msn;
+	resp->epsn = rsoft_psn_add(pkt->psn, npkts);
+	return res;
+}
+
+static void read_start(struct rsoft_qp *qp, u32 psn, u64 va, u32 rkey, u32 len,
+		       u32 msn)
+{
+	qp->resp.reading = (struct rsoft_reading){
+		.active = true,
+		.psn = psn,
+		.first_psn = psn,
+		.va = va,
+		.rkey = rkey,
+		.len = len,
+		.msn = msn,
+	};
+	/* the response acknowledges what came before */
+	qp->resp.ack_due = false;
+	qp->recv.blocked = true;
+	if (!rsoft_resp_reading(qp, RSOFT_BUDGET_SOFTIRQ))
+		return;
+	/* the engine goes on with it before it takes another packet */
+	rsoft_engine_post(&qp->recv, RSOFT_EV_RX);
+}
+
+/* Rights of a READ on its whole range; a key counts only if there are bytes. */
+static bool read_allowed(struct rsoft_qp *qp, u64 va, u32 rkey, u32 len)
+{
+	struct rsoft_mr *mr;
+
+	if (!len)
+		return true;
+	if (rsoft_mem_get(qp->ibqp.pd, rkey, RSOFT_ACC_REMOTE_READ, va, len,
+			  &mr) != RSOFT_ACCESS_OK)
+		return false;
+	rsoft_mem_put(mr);
+	return true;
+}
+
+void rsoft_resp_read(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
+{
+	struct rsoft_rdres *res;
+
+	if (!qp->attr.max_dest_rd_atomic || pkt->dma_len > RSOFT_MAX_MSG) {
+		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
+		return;
+	}
+	if (!(qp->access & IB_ACCESS_REMOTE_READ) ||
+	    !read_allowed(qp, pkt->va, pkt->rkey, pkt->dma_len)) {
+		rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
+				 IB_EVENT_QP_ACCESS_ERR);
+		return;
+	}
+	rsoft_count(qp->dev, RSOFT_CNT_READ_REQS);
+	res = read_remember(qp, RSOFT_KIND_READ, pkt,
+			    rsoft_npkts(pkt->dma_len, qp->mtu_shift));
+	read_start(qp, res->first_psn, res->va, res->rkey, res->len, res->msn);
+}
+
+void rsoft_resp_atomic(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
+{
+	bool cas = (pkt->opcode & ~RSOFT_TRANSPORT_MASK) ==
+		   RSOFT_OP_COMPARE_SWAP;
+	struct rsoft_rdres *res;
+	struct rsoft_mr *mr;
+
+	if (!qp->attr.max_dest_rd_atomic || (pkt->va & 7)) {
+		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
+		return;
+	}
+	if (!(qp->access & IB_ACCESS_REMOTE_ATOMIC) ||
+	    rsoft_mem_get(qp->ibqp.pd, pkt->rkey, RSOFT_ACC_REMOTE_ATOMIC,
+			  pkt->va, sizeof(u64), &mr) != RSOFT_ACCESS_OK) {
+		rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
+				 IB_EVENT_QP_ACCESS_ERR);
+		return;
+	}
+	rsoft_count(qp->dev, RSOFT_CNT_ATOMIC_REQS);
+	res = read_remember(qp, RSOFT_KIND_ATOMIC, pkt, 1);
+	res->orig = rsoft_mem_atomic(mr, pkt->va, cas, pkt->swap_add,
+				     pkt->compare);
+	rsoft_mem_put(mr);
+	rsoft_ack_atomic(qp, res);
+}
+
+static struct rsoft_rdres *read_find(struct rsoft_qp *qp, u32 psn)
+{
+	struct rsoft_resp *resp = &qp->resp;
+	struct rsoft_rdres *res;
+	u32 i;
+
+	for (i = 0; i <= resp->rdres_mask; i++) {
+		res = &resp->rdres[i];
+		if (res->kind != RSOFT_KIND_NONE &&
+		    rsoft_psn_in(psn, res->first_psn, res->last_psn))
+			return res;
+	}
+	return NULL;
+}
+
+/*
+ * A READ asked for again must lie inside what was allowed then, at the place
+ * that its PSN says (list report on a range that was not checked again).
+ */
+static bool read_repeats(const struct rsoft_qp *qp,
+			 const struct rsoft_rdres *res,
+			 const struct rsoft_pkt *pkt)
+{
+	u64 off = (u64)(u32)rsoft_psn_diff(pkt->psn, res->first_psn)
+		  << qp->mtu_shift;
+
+	return res->kind == RSOFT_KIND_READ &&
+	       pkt->info->kind == RSOFT_KIND_READ &&
+	       pkt->rkey == res->rkey && off <= res->len &&
+	       pkt->va == res->va + off && pkt->dma_len == res->len - off;
+}
+
+void rsoft_resp_repeat(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
+{
+	struct rsoft_rdres *res = NULL;
+
+	if (qp->resp.rdres)
+		res = read_find(qp, pkt->psn);
+	if (res && res->kind == RSOFT_KIND_ATOMIC &&
+	    pkt->info->kind == RSOFT_KIND_ATOMIC) {
+		rsoft_ack_atomic(qp, res);
+		return;
+	}
+	if (!res || !read_repeats(qp, res, pkt)) {
+		rsoft_count_drop(qp->dev, RSOFT_DROP_GHOST);
+		return;
+	}
+	if (!(qp->access & IB_ACCESS_REMOTE_READ) ||
+	    !read_allowed(qp, pkt->va, pkt->rkey, pkt->dma_len)) {
+		rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
+				 IB_EVENT_QP_ACCESS_ERR);
+		return;
+	}
+	read_start(qp, pkt->psn, pkt->va, pkt->rkey, pkt->dma_len, res->msn);
+}
+
+/* Header of the next response packet; returns its payload bytes. */
+static u32 read_packet(struct rsoft_qp *qp, struct rsoft_pkt *pkt)
+{
+	struct rsoft_reading *rd = &qp->resp.reading;
+	u32 idx = rsoft_psn_diff(rd->psn, rd->first_psn);
+	u32 len = rsoft_pkt_len(rd->len, idx, qp->mtu_shift);
+
+	*pkt = (struct rsoft_pkt){
+		.mig = true,
+		.pkey = RSOFT_PKEY_DEFAULT,
+		.qpn = qp->remote_qpn,
+		.psn = rd->psn,
+		.syn = RSOFT_SYN_ACK | RSOFT_CREDITS_INVALID,
+		.msn = rd->msn & RSOFT_MSN_MASK,
+	};
+	pkt->opcode = RSOFT_RC | rsoft_seg_opcode(RSOFT_KIND_READ_RESP,
+						  RSOFT_TAIL_PLAIN, !idx,
+						  rd->off + len == rd->len);
+	pkt->info = rsoft_opinfo(pkt->opcode);
+	return len;
+}
+
+/* Did the last packet of the response leave? */
+static bool read_complete(const struct rsoft_reading *rd)
+{
+	return rd->off == rd->len && rd->psn != rd->first_psn;
+}
+
+enum read_step {
+	READ_SENT,	/* a packet was added */
+	READ_WAIT,	/* the stack must take bytes first */
+	READ_FAILED,	/* the memory may not be read any more */
+};
+
+/**
+ * struct read_run - one run of a READ response
+ * @tx: skb under construction
+ * @c: memory that is read
+ * @from: the READ's range as a piece of memory
+ * @start_psn: reading.psn at the first packet of @tx
+ * @start_off: reading.off at the first packet of @tx
+ */
+struct read_run {
+	struct rsoft_tx tx;
+	struct rsoft_cursor c;
+	struct rsoft_sge from;
+	u32 start_psn;
+	u32 start_off;
+};
+
+static bool read_flush_batch(struct rsoft_reading *rd, struct read_run *run)
+{
+	if (!rsoft_tx_flush(&run->tx))
+		return true;
+	rd->psn = run->start_psn;
+	rd->off = run->start_off;
+	return false;
+}
+
+static enum read_step read_send_one(struct rsoft_qp *qp, struct read_run *run)
+{
+	struct rsoft_path *path = rcu_dereference_protected(qp->path, 1);
+	struct rsoft_reading *rd = &qp->resp.reading;
+	enum rsoft_access why;
+	struct rsoft_pkt pkt;
+	u32 len;
+	int err;
+
+	len = read_packet(qp, &pkt);
+	if (run->tx.skb && !rsoft_tx_fits(&run->tx, path, pkt.info, len)) {
+		if (!read_flush_batch(rd, run))
+			return READ_WAIT;
+		if (rsoft_tx_busy(qp)) {
+			rsoft_count(qp->dev, RSOFT_CNT_TX_THROTTLED);
+			return READ_WAIT;
+		}
+	}
+	if (!run->tx.skb) {
+		run->start_psn = rd->psn;
+		run->start_off = rd->off;
+	}
+	rsoft_cursor_seek(&run->c, rd->off);
+	err = rsoft_tx_packet(&run->tx, path, &pkt, &run->c, len, &why);
+	if (err == -EAGAIN)
+		return READ_WAIT;
+	if (err)
+		return READ_FAILED;
+	rd->psn = rsoft_psn_add(rd->psn, 1);
+	rd->off += len;
+	return READ_SENT;
+}
+
+/* The region went away in the middle: NAK the response that cannot be sent. */
+static void read_fail(struct rsoft_qp *qp)
+{
+	struct rsoft_resp *resp = &qp->resp;
+
+	resp->epsn = resp->reading.psn;
+	resp->reading.active = false;
+	qp->recv.blocked = false;
+	rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS, IB_EVENT_QP_ACCESS_ERR);
+}
+
+bool rsoft_resp_reading(struct rsoft_qp *qp, u32 budget)
+{
+	struct rsoft_reading *rd = &qp->resp.reading;
+	struct read_run run = {
+		.from = { .addr = rd->va, .len = rd->len, .lkey = rd->rkey },
+	};
+	enum read_step step = READ_SENT;
+
+	rsoft_tx_init(&run.tx, qp, &qp->recv);
+	rsoft_cursor_init(&run.c, qp->ibqp.pd, &run.from, 1,
+			  RSOFT_ACC_REMOTE_READ);
+	while (step == READ_SENT && !read_complete(rd) &&
+	       run.tx.bytes < budget)
+		step = read_send_one(qp, &run);
+	if (!read_flush_batch(rd, &run))
+		step = READ_WAIT;
+	rsoft_cursor_release(&run.c);
+
+	if (step == READ_FAILED) {
+		read_fail(qp);
+		return false;
+	}
+	if (step == READ_WAIT) {
+		qp->resp.tx_wait = true;
+		rsoft_timer_tx(qp, &qp->resp.tx_timer, RSOFT_TX_WAIT_NS);
+		return false;
+	}
+	if (!read_complete(rd))
+		return true;
+	rd->active = false;
+	qp->recv.blocked = false;
+	return false;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Timers of a QP. All are soft hrtimers: their handlers run in softirq, note an
+ * event and run the engine, or leave the event to its owner.
+ *
+ * The Local ACK Timeout is lazy: progress only moves qp->req.deadline, and the
+ * handler starts the timer again for what is left. A QP that makes progress
+ * touches the timer once per time-out period instead of once per ACK.
+ */
+#include "timer.h"
+
+static enum hrtimer_restart timer_run(struct rsoft_engine *e,
+				      enum rsoft_event ev)
+{
+	rsoft_engine_post(e, ev);
+	/* the event is seen by the owner if we fail to own the engine */
+	smp_mb__after_atomic();
+	rsoft_engine_run(e, RSOFT_BUDGET_SOFTIRQ);
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart ack_timer_fn(struct hrtimer *t)
+{
+	struct rsoft_qp *qp = container_of(t, struct rsoft_qp, req.ack_timer);
+
+	return timer_run(&qp->send, RSOFT_EV_ACK_TIMER);
+}
+
+static enum hrtimer_restart rnr_timer_fn(struct hrtimer *t)
+{
+	struct rsoft_qp *qp = container_of(t, struct rsoft_qp, req.rnr_timer);
+
+	return timer_run(&qp->send, RSOFT_EV_RNR_TIMER);
+}
+
+static enum hrtimer_restart send_timer_fn(struct hrtimer *t)
+{
+	struct rsoft_qp *qp = container_of(t, struct rsoft_qp, req.tx_timer);
+
+	return timer_run(&qp->send, RSOFT_EV_TX_TIMER);
+}
+
+static enum hrtimer_restart recv_timer_fn(struct hrtimer *t)
+{
+	struct rsoft_qp *qp = container_of(t, struct rsoft_qp, resp.tx_timer);
+
+	return timer_run(&qp->recv, RSOFT_EV_TX_TIMER);
+}
+
+void rsoft_timers_init(struct rsoft_qp *qp)
+{
+	hrtimer_setup(&qp->req.ack_timer, ack_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	hrtimer_setup(&qp->req.rnr_timer, rnr_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	hrtimer_setup(&qp->req.tx_timer, send_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	hrtimer_setup(&qp->resp.tx_timer, recv_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+void rsoft_timers_stop(struct rsoft_qp *qp)
+{
+	hrtimer_cancel(&qp->req.ack_timer);
+	hrtimer_cancel(&qp->req.rnr_timer);
+	hrtimer_cancel(&qp->req.tx_timer);
+	hrtimer_cancel(&qp->resp.tx_timer);
+}
+
+void rsoft_timer_sent(struct rsoft_qp *qp)
+{
+	struct rsoft_req *req = &qp->req;
+
+	if (!qp->ack_timeout_ns || req->deadline)
+		return;
+	req->deadline = ktime_get_ns() + qp->ack_timeout_ns;
+	if (!hrtimer_active(&req->ack_timer))
+		hrtimer_start(&req->ack_timer, ns_to_ktime(qp->ack_timeout_ns),
+			      HRTIMER_MODE_REL_SOFT);
+}
+
+void rsoft_timer_acked(struct rsoft_qp *qp)
+{
+	struct rsoft_req *req = &qp->req;
+
+	if (!qp->ack_timeout_ns)
+		return;
+	if (req->una == req->psn_max)
+		req->deadline = 0;
+	else
+		req->deadline = ktime_get_ns() + qp->ack_timeout_ns;
+}
+
+bool rsoft_timer_expired(struct rsoft_qp *qp)
+{
+	struct rsoft_req *req = &qp->req;
+	u64 now = ktime_get_ns();
+
+	if (!req->deadline)
+		return false;
+	if (now >= req->deadline)
+		return true;
+	hrtimer_start(&req->ack_timer, ns_to_ktime(req->deadline - now),
+		      HRTIMER_MODE_REL_SOFT);
+	return false;
+}
+
+void rsoft_timer_rnr(struct rsoft_qp *qp, u64 ns)
+{
+	hrtimer_start(&qp->req.rnr_timer, ns_to_ktime(ns),
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+void rsoft_timer_tx(struct rsoft_qp *qp, struct hrtimer *t, u64 ns)
+{
+	hrtimer_start(t, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
+}
