@@ -52,7 +52,7 @@ struct rsoft_path {
 	u8 sl;
 	u32 flow_label;
 	atomic_t ip_id;
-	spinlock_t lock;
+	spinlock_t lock;	/* replacement of dst */
 	struct dst_entry __rcu *dst;
 	u32 dst_cookie;
 	bool gso_ok;

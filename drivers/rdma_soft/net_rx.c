@@ -1,0 +1,624 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Packets come in here: from a netfilter hook below UDP, where an skb of many
+ * packets is still whole, or one by one from a UDP socket (fragments, hook
+ * switched off, netdevs that bypass netfilter). Both look at the outer headers,
+ * cut the skb into runs of packets for one engine, find the QP, check that the
+ * packet's addresses and netns are the QP's, and hand the run over.
+ *
+ * Taps and clones share the bytes of an skb: nothing here writes to them.
+ */
+#include "net_rx.h"
+
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/netdevice.h>
+#include <linux/udp.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+#include <net/netfilter/nf_conntrack.h>
+#include <net/sock.h>
+#include <net/xfrm.h>
+
+#include "crc.h"
+#include "device.h"
+#include "gid.h"
+#include "link.h"
+#include "netns.h"
+#include "proto/icrc.h"
+#include "qp.h"
+#include "rx.h"
+
+/* The shortest packet that can be one: BTH and iCRC. */
+#define RSOFT_RX_MIN (sizeof(struct rsoft_bth) + RSOFT_ICRC_LEN)
+/* Pages of pages of pages: nobody builds that. */
+#define RSOFT_RX_DEPTH 3
+
+/**
+ * struct rsoft_in - outer headers of an skb, read once
+ * @skb: the skb
+ * @net: netns
+ * @owner: device that owns the destination address
+ * @saddr: source, IPv4 as mapped address
+ * @daddr: destination
+ * @iif: netdev it came in on, for link-local addresses
+ * @ipv6: outer header is IPv6
+ * @ce: congestion was marked
+ * @ip_id: IPv4 ID of the first packet
+ * @off: offset from skb->data of the first BTH
+ * @len: bytes from there on
+ * @seg_size: bytes of each packet but the last
+ */
+struct rsoft_in {
+	struct sk_buff *skb;
+	struct net *net;
+	struct rsoft_dev *owner;
+	struct in6_addr saddr;
+	struct in6_addr daddr;
+	int iif;
+	bool ipv6;
+	bool ce;
+	u16 ip_id;
+	u32 off;
+	u32 len;
+	u32 seg_size;
+};
+
+/**
+ * struct rsoft_run - packets in a row for the same engine
+ * @qpn: their QPN
+ * @response: they go to the requester
+ * @opcode: BTH opcode of the first
+ * @off: offset from skb->data of the first BTH
+ * @len: their bytes, 0 if there are none
+ * @ip_id: IPv4 ID of the first
+ */
+struct rsoft_run {
+	u32 qpn;
+	bool response;
+	u8 opcode;
+	u32 off;
+	u32 len;
+	u16 ip_id;
+};
+
+/* --- outer headers ------------------------------------------------------ */
+
+static bool rsoft_in_ipv4(struct rsoft_in *in, const struct iphdr *iph)
+{
+	/* The iCRC of RoCEv2 is defined for headers without options. */
+	if (iph->ihl != 5 || ip_is_fragment(iph))
+		return false;
+
+	ipv6_addr_set_v4mapped(iph->saddr, &in->saddr);
+	ipv6_addr_set_v4mapped(iph->daddr, &in->daddr);
+	in->ip_id = ntohs(iph->id);
+	in->ce = INET_ECN_is_ce(iph->tos);
+	in->ipv6 = false;
+	return true;
+}
+
+static void rsoft_in_ipv6(struct rsoft_in *in, const struct ipv6hdr *ip6h)
+{
+	in->saddr = ip6h->saddr;
+	in->daddr = ip6h->daddr;
+	in->ip_id = 0;
+	in->ce = INET_ECN_is_ce(ipv6_get_dsfield(ip6h));
+	in->iif = inet6_iif(in->skb);
+	in->ipv6 = true;
+}
+
+static bool rsoft_in_gso(struct rsoft_in *in)
+{
+	const struct skb_shared_info *shinfo = skb_shinfo(in->skb);
+
+	in->seg_size = in->len;
+	if (!skb_is_gso(in->skb))
+		return true;
+
+	/*
+	 * A list of packets with headers each, or IP fragments to be: not
+	 * packets in a row. gso_segs is not always set.
+	 */
+	if (!(shinfo->gso_type & SKB_GSO_UDP_L4) ||
+	    shinfo->gso_type & (SKB_GSO_UDP | SKB_GSO_FRAGLIST) ||
+	    shinfo->gso_size < RSOFT_RX_MIN)
+		return false;
+	in->seg_size = min_t(u32, shinfo->gso_size, in->len);
+	return true;
+}
+
+/* The UDP header at @uoff; false if it is not one for us that can be read. */
+static bool rsoft_in_udp(struct rsoft_in *in, u32 uoff)
+{
+	const struct udphdr *uh;
+	struct udphdr buf;
+	u32 len;
+
+	uh = skb_header_pointer(in->skb, uoff, sizeof(buf), &buf);
+	if (!uh || uh->dest != htons(RSOFT_UDP_PORT))
+		return false;
+
+	len = ntohs(uh->len);
+	if (len <= sizeof(*uh) || len > in->skb->len - uoff)
+		return false;
+
+	in->off = uoff + sizeof(*uh);
+	in->len = len - sizeof(*uh);
+	return rsoft_in_gso(in);
+}
+
+/* --- finding the QP ----------------------------------------------------- */
+
+static bool rsoft_addr_is(const struct rsoft_in *in, const u8 *flow_addr,
+			  const struct in6_addr *addr)
+{
+	if (in->ipv6)
+		return !memcmp(flow_addr, addr, sizeof(*addr));
+	return !memcmp(flow_addr, &addr->s6_addr32[3], sizeof(__be32));
+}
+
+/* A connected QP takes packets of its peer to its own address, no others. */
+static bool rsoft_in_is_peer(const struct rsoft_in *in,
+			     const struct rsoft_path *path)
+{
+	if (!path || path->flow.ipv6 != in->ipv6 ||
+	    path->net_cookie != in->net->net_cookie ||
+	    !rsoft_addr_is(in, path->flow.saddr, &in->daddr) ||
+	    !rsoft_addr_is(in, path->flow.daddr, &in->saddr))
+		return false;
+
+	return !in->ipv6 || path->ifindex == in->iif ||
+	       !(ipv6_addr_type(&in->daddr) & IPV6_ADDR_LINKLOCAL);
+}
+
+/*
+ * A datagram QP takes packets to any address of its device. Those to the GID
+ * of a container's interface are for programs in that container (the QP's
+ * socket was made in its creator's netns), and for QP1.
+ */
+static bool rsoft_in_is_dgram(const struct rsoft_in *in,
+			      const struct rsoft_qp *qp)
+{
+	if (qp->user && !net_eq(in->net, dev_net(qp->dev->ndev)) &&
+	    !net_eq(in->net, sock_net(qp->sock->sk)))
+		return false;
+	return qp->dev == in->owner ||
+	       rsoft_gid_owned(qp->dev, in->net, &in->daddr, in->iif);
+}
+
+static bool rsoft_in_is_for(const struct rsoft_in *in,
+			    const struct rsoft_qp *qp)
+{
+	if (rsoft_qp_is_dgram(qp))
+		return rsoft_in_is_dgram(in, qp);
+	return rsoft_in_is_peer(in, rcu_dereference(qp->path));
+}
+
+static void rsoft_run_deliver(const struct rsoft_in *in,
+			      const struct rsoft_run *run)
+{
+	struct rsoft_rx rx = {
+		.skb = in->skb,
+		.off = run->off,
+		.len = run->len,
+		.seg_size = in->seg_size,
+		.ip_id = run->ip_id,
+		.ipv6 = in->ipv6,
+		.ce = in->ce,
+		.whole = run->len == in->len,
+	};
+	struct rsoft_qp *qp;
+
+	if (run->qpn == RSOFT_QPN_GSI)
+		qp = rsoft_qp_gsi(in->owner);
+	else
+		qp = rsoft_qp_lookup(run->qpn);
+	if (!qp) {
+		rsoft_count_drop(in->owner, RSOFT_DROP_QPN);
+		return;
+	}
+
+	if (rsoft_in_is_for(in, qp)) {
+		/* The device that outlives the QP's queues. */
+		rx.dev = qp->dev;
+		rsoft_qp_rx(qp, &rx, run->opcode);
+	} else {
+		rsoft_count_drop(in->owner, RSOFT_DROP_SOURCE);
+	}
+	rsoft_handle_put(qp->h);
+}
+
+/* --- runs --------------------------------------------------------------- */
+
+/* Add a packet to the run, or deliver the run and begin the next with it. */
+static void rsoft_run_add(const struct rsoft_in *in, struct rsoft_run *run,
+			  u32 off, u32 len, u16 ip_id)
+{
+	u8 buf[sizeof(struct rsoft_bth)];
+	const u8 *bth = NULL;
+	bool response;
+	u8 opcode;
+	u32 qpn;
+
+	if (len >= RSOFT_RX_MIN)
+		bth = skb_header_pointer(in->skb, off, sizeof(buf), buf);
+	if (!bth) {
+		if (run->len)
+			rsoft_run_deliver(in, run);
+		run->len = 0;
+		rsoft_count_drop(in->owner, RSOFT_DROP_SHORT);
+		return;
+	}
+
+	qpn = rsoft_hdr_peek(bth, &opcode);
+	response = rsoft_opinfo(opcode)->flags & RSOFT_PKT_RESPONSE;
+	if (run->len && run->qpn == qpn && run->response == response) {
+		run->len += len;
+		return;
+	}
+
+	if (run->len)
+		rsoft_run_deliver(in, run);
+	*run = (struct rsoft_run){
+		.qpn = qpn,
+		.response = response,
+		.opcode = opcode,
+		.off = off,
+		.len = len,
+		.ip_id = ip_id,
+	};
+}
+
+static void rsoft_in_count(const struct rsoft_in *in, enum rsoft_counter entry)
+{
+	u32 nsegs = DIV_ROUND_UP(in->len, in->seg_size);
+
+	rsoft_count(in->owner, entry);
+	rsoft_count_add(in->owner, RSOFT_CNT_RCVD_PKTS, nsegs);
+	rsoft_count_add(in->owner, RSOFT_CNT_RCVD_BYTES, in->len);
+	if (nsegs > 1) {
+		rsoft_count(in->owner, RSOFT_CNT_RX_BATCHES);
+		rsoft_count_add(in->owner, RSOFT_CNT_RX_SEGS, nsegs);
+	}
+}
+
+/* All packets of an skb that is ours by now. Consumes it. */
+static void rsoft_in_deliver(const struct rsoft_in *in,
+			     enum rsoft_counter entry)
+{
+	struct rsoft_run run = {};
+	u32 done = 0;
+	u16 ip_id = in->ip_id;
+
+	rsoft_in_count(in, entry);
+	while (done < in->len) {
+		u32 len = min(in->seg_size, in->len - done);
+
+		rsoft_run_add(in, &run, in->off + done, len, ip_id++);
+		done += len;
+	}
+	if (run.len)
+		rsoft_run_deliver(in, &run);
+	consume_skb(in->skb);
+}
+
+/* --- entries ------------------------------------------------------------ */
+
+/*
+ * Packets that are stolen never get to conntrack's confirm, so that stateful
+ * rules would see a new connection for ever: confirm here.
+ */
+static unsigned int rsoft_ct_confirm(struct sk_buff *skb)
+{
+	unsigned int verdict = NF_ACCEPT;
+#if IS_ENABLED(CONFIG_NF_CONNTRACK)
+	enum ip_conntrack_info ctinfo;
+	const struct nf_ct_hook *hook;
+	struct nf_conn *ct;
+
+	ct = nf_ct_get(skb, &ctinfo);
+	if (ct && !nf_ct_is_confirmed(ct)) {
+		hook = rcu_dereference(nf_ct_hook);
+		if (hook)
+			verdict = hook->confirm(skb);
+	}
+	if (verdict == NF_ACCEPT)
+		nf_reset_ct(skb);
+#endif
+	return verdict;
+}
+
+static bool rsoft_hook_ipv4(struct rsoft_in *in)
+{
+	const struct iphdr *iph = ip_hdr(in->skb);
+
+	return iph->protocol == IPPROTO_UDP &&
+	       rsoft_in_udp(in, iph->ihl * 4) && rsoft_in_ipv4(in, iph);
+}
+
+static bool rsoft_hook_ipv6(struct rsoft_in *in)
+{
+	const struct ipv6hdr *ip6h = ipv6_hdr(in->skb);
+
+	if (ip6h->nexthdr != IPPROTO_UDP || !rsoft_in_udp(in, sizeof(*ip6h)))
+		return false;
+	rsoft_in_ipv6(in, ip6h);
+	return true;
+}
+
+unsigned int rsoft_rx_hook(void *priv, struct sk_buff *skb,
+			   const struct nf_hook_state *state)
+{
+	struct rsoft_in in = { .skb = skb, .net = state->net };
+	unsigned int verdict;
+	bool ok;
+
+	if (!rsoft_hook_enabled())
+		return NF_ACCEPT;
+
+	if (state->pf == NFPROTO_IPV6)
+		ok = rsoft_hook_ipv6(&in);
+	else
+		ok = rsoft_hook_ipv4(&in);
+	if (!ok)
+		return NF_ACCEPT;
+
+	/* Groups that were joined through us would be looked up here too. */
+	in.owner = rsoft_gid_find(in.net, &in.daddr, in.iif);
+	if (!in.owner)
+		return NF_ACCEPT;
+
+	if (!(in.ipv6 ? xfrm6_policy_check(NULL, XFRM_POLICY_IN, skb) :
+			xfrm4_policy_check(NULL, XFRM_POLICY_IN, skb)))
+		return NF_DROP;
+
+	verdict = rsoft_ct_confirm(skb);
+	if (verdict != NF_ACCEPT)
+		return verdict;
+
+	rsoft_in_deliver(&in, RSOFT_CNT_RX_HOOK);
+	return NF_STOLEN;
+}
+
+static bool rsoft_encap_outer(struct rsoft_in *in)
+{
+	struct sk_buff *skb = in->skb;
+
+	/* No options or extension headers before UDP, as in the hook. */
+	if (in->ipv6) {
+		if (skb_network_offset(skb) != -(int)sizeof(struct ipv6hdr))
+			return false;
+		rsoft_in_ipv6(in, ipv6_hdr(skb));
+		return true;
+	}
+	return skb_network_offset(skb) == -(int)sizeof(struct iphdr) &&
+	       rsoft_in_ipv4(in, ip_hdr(skb));
+}
+
+static void rsoft_encap_drop(struct sk_buff *skb, struct rsoft_dev *dev,
+			     enum rsoft_drop why)
+{
+	if (!dev)
+		dev = rsoft_link_dev_rcu(skb->dev);
+	if (dev)
+		rsoft_count_drop(dev, why);
+	kfree_skb(skb);
+}
+
+/* UDP has done IPsec policy and conntrack, and cut super-packets. */
+int rsoft_rx_encap(struct sock *sk, struct sk_buff *skb)
+{
+	struct rsoft_in in = {
+		.skb = skb,
+		.net = sock_net(sk),
+		.ipv6 = sk->sk_family == AF_INET6,
+	};
+	bool mcast;
+
+	if (!rsoft_encap_outer(&in)) {
+		rsoft_encap_drop(skb, NULL, RSOFT_DROP_SHAPE);
+		return 0;
+	}
+
+	mcast = in.ipv6 ? ipv6_addr_is_multicast(&in.daddr) :
+			  ipv4_is_multicast(in.daddr.s6_addr32[3]);
+	if (mcast) {
+		/* Nobody can join a group through us yet. */
+		rsoft_encap_drop(skb, NULL, RSOFT_DROP_MCAST);
+		return 0;
+	}
+
+	in.owner = rsoft_gid_find(in.net, &in.daddr, in.iif);
+	if (!in.owner || !rsoft_in_udp(&in, 0))
+		rsoft_encap_drop(skb, in.owner, RSOFT_DROP_SHAPE);
+	else
+		rsoft_in_deliver(&in, RSOFT_CNT_RX_ENCAP);
+	return 0;
+}
+
+/* --- what engines call -------------------------------------------------- */
+
+static int rsoft_crc_chunk(u32 *crc, const void *base, u32 size, u32 *off,
+			   u32 *len)
+{
+	u32 run;
+
+	if (*off >= size) {
+		*off -= size;
+		return 0;
+	}
+	if (!base)
+		return -EFAULT;
+	run = min(size - *off, *len);
+	*crc = rsoft_crc32(*crc, base + *off, run);
+	*len -= run;
+	*off = 0;
+	return 0;
+}
+
+/*
+ * CRC over @len bytes at @off of an skb; both are brought down by what was
+ * found. Fragments are whole ranges of lowmem, so that a packet is one or two
+ * calls.
+ */
+static int rsoft_crc_skb(u32 *crc, const struct sk_buff *skb, u32 *off,
+			 u32 *len, int depth)
+{
+	const struct skb_shared_info *shinfo = skb_shinfo(skb);
+	const struct sk_buff *list;
+	int err, i;
+
+	if (!depth)
+		return -EFAULT;
+
+	err = rsoft_crc_chunk(crc, skb->data, skb_headlen(skb), off, len);
+	for (i = 0; !err && *len && i < shinfo->nr_frags; i++) {
+		const skb_frag_t *frag = &shinfo->frags[i];
+
+		err = rsoft_crc_chunk(crc, skb_frag_address_safe(frag),
+				      skb_frag_size(frag), off, len);
+	}
+	for (list = shinfo->frag_list; !err && *len && list; list = list->next)
+		err = rsoft_crc_skb(crc, list, off, len, depth - 1);
+	return err;
+}
+
+static bool rsoft_rx_flow(const struct rsoft_rx *rx, struct rsoft_flow *flow)
+{
+	const struct sk_buff *skb = rx->skb;
+	int uoff;
+	const struct ipv6hdr *ip6h = ipv6_hdr(skb);
+	const struct iphdr *iph = ip_hdr(skb);
+	const struct udphdr *uh;
+	struct udphdr buf;
+
+	uoff = skb_network_offset(skb) +
+	       (int)(rx->ipv6 ? sizeof(*ip6h) : sizeof(*iph));
+	uh = skb_header_pointer(skb, uoff, sizeof(buf), &buf);
+	if (!uh)
+		return false;
+
+	flow->ipv6 = rx->ipv6;
+	flow->sport = uh->source;
+	flow->dport = uh->dest;
+	if (rx->ipv6) {
+		memcpy(flow->saddr, &ip6h->saddr, sizeof(ip6h->saddr));
+		memcpy(flow->daddr, &ip6h->daddr, sizeof(ip6h->daddr));
+		return true;
+	}
+	memcpy(flow->saddr, &iph->saddr, sizeof(iph->saddr));
+	memcpy(flow->daddr, &iph->daddr, sizeof(iph->daddr));
+	flow->frag_off = iph->frag_off;
+	return true;
+}
+
+static enum rsoft_drop rsoft_icrc_check(const struct sk_buff *skb, u32 off,
+					u32 len, const struct rsoft_flow *flow,
+					u16 ip_id, const u8 *bth)
+{
+	u8 pseudo[RSOFT_ICRC_PSEUDO_MAX];
+	u32 body = len - sizeof(struct rsoft_bth) - RSOFT_ICRC_LEN;
+	u32 at = off + sizeof(struct rsoft_bth);
+	__le32 icrc;
+	u32 crc, n;
+
+	if (skb_copy_bits(skb, off + len - RSOFT_ICRC_LEN, &icrc, sizeof(icrc)))
+		return RSOFT_DROP_SHAPE;
+
+	n = rsoft_icrc_pseudo(pseudo, flow, ip_id, len, bth);
+	crc = rsoft_crc32(~0u, pseudo, n);
+	if (body && (rsoft_crc_skb(&crc, skb, &at, &body, RSOFT_RX_DEPTH) ||
+		     body))
+		return RSOFT_DROP_SHAPE;
+	return rsoft_icrc_final(crc) == icrc ? RSOFT_DROP_NONE :
+					       RSOFT_DROP_ICRC;
+}
+
+static enum rsoft_drop rsoft_rx_icrc(const struct rsoft_rx *rx, u32 off,
+				     u32 len, u16 ip_id, const u8 *bth)
+{
+	struct rsoft_flow flow;
+	enum rsoft_drop why;
+	u16 first;
+
+	if (!rsoft_rx_flow(rx, &flow))
+		return RSOFT_DROP_SHAPE;
+
+	why = rsoft_icrc_check(rx->skb, off, len, &flow, ip_id, bth);
+	if (why != RSOFT_DROP_ICRC || rx->ipv6)
+		return why;
+
+	/*
+	 * GRO may have merged packets of a peer that does not count its IDs
+	 * up (with DF it need not, RFC 6864): they all had the first one's.
+	 */
+	first = ntohs(ip_hdr(rx->skb)->id);
+	if (first == ip_id)
+		return why;
+	return rsoft_icrc_check(rx->skb, off, len, &flow, first, bth);
+}
+
+enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
+			      u32 *payload)
+{
+	u32 len = min_t(u32, rx->seg_size, rx->len);
+	u32 avail = min_t(u32, len, RSOFT_HDR_MAX);
+	u16 ip_id = rx->ip_id;
+	u8 buf[RSOFT_HDR_MAX];
+	u32 off = rx->off;
+	enum rsoft_drop why;
+	const u8 *hdr;
+
+	rx->off += len;
+	rx->len -= len;
+	rx->ip_id++;
+
+	hdr = skb_header_pointer(rx->skb, off, avail, buf);
+	if (!hdr)
+		return RSOFT_DROP_SHAPE;
+	why = rsoft_hdr_decode(hdr, avail, len, pkt);
+	if (why != RSOFT_DROP_NONE)
+		return why;
+
+	*payload = off + pkt->hdr_len;
+	return rsoft_rx_icrc(rx, off, len, ip_id, hdr);
+}
+
+int rsoft_rx_copy(const struct sk_buff *skb, u32 off, void *to, u32 len)
+{
+	return skb_copy_bits(skb, off, to, len);
+}
+
+void rsoft_rx_grh(const struct rsoft_rx *rx, u32 len, u16 ip_id, u8 *grh)
+{
+	u32 udp_len = sizeof(struct udphdr) + len;
+	struct ipv6hdr ip6h;
+	struct iphdr iph;
+
+	if (rx->ipv6) {
+		ip6h = *ipv6_hdr(rx->skb);
+		ip6h.payload_len = htons(udp_len);
+		memcpy(grh, &ip6h, sizeof(ip6h));
+		return;
+	}
+
+	iph = *ip_hdr(rx->skb);
+	iph.tot_len = htons(sizeof(iph) + udp_len);
+	iph.id = htons(ip_id);
+	iph.check = 0;
+	iph.check = ip_fast_csum(&iph, iph.ihl);
+	memset(grh, 0, sizeof(ip6h) - sizeof(iph));
+	memcpy(grh + sizeof(ip6h) - sizeof(iph), &iph, sizeof(iph));
+}
+
+void rsoft_rx_detach(struct sk_buff *skb)
+{
+	skb_orphan(skb);
+	skb_dst_drop(skb);
+	nf_reset_ct(skb);
+	skb_ext_reset(skb);
+	skb->dev = NULL;
+}
