@@ -71,6 +71,15 @@ static inline enum rsoft_counter rsoft_drop_counter(enum rsoft_drop why)
 }
 
 /**
+ * rsoft_counters_sum() - value of a counter over all CPUs
+ * @dev: device
+ * @id: counter
+ *
+ * Return: the sum.
+ */
+u64 rsoft_counters_sum(const struct rsoft_dev *dev, enum rsoft_counter id);
+
+/**
  * rsoft_counters_alloc_stats() - ops.alloc_hw_port_stats
  * @ibdev: device
  * @port: port number, 1

@@ -25,8 +25,8 @@
  */
 struct rsoft_cq {
 	struct ib_cq ibcq;
-	spinlock_t lock;
-	struct mutex resize_lock;
+	spinlock_t lock;		/* ring, armed, dead */
+	struct mutex resize_lock;	/* outside of lock */
 	struct rsoft_ring ring;
 	bool user;
 	bool dead;

@@ -28,7 +28,7 @@ struct rsoft_link;
 #define RSOFT_MAX_RD_ATOMIC	128
 #define RSOFT_MAX_MSG		0x80000000u
 #define RSOFT_MAX_FRMR_PAGES	1024
-#define RSOFT_MAX_MR_SIZE	(1ull << 39)
+#define RSOFT_MAX_MR_SIZE	BIT_ULL(39)
 #define RSOFT_GID_TABLE_LEN	1024
 #define RSOFT_PKEY_TABLE_LEN	1
 #define RSOFT_PORT		1
@@ -37,9 +37,8 @@ struct rsoft_link;
  * struct rsoft_dev - a device
  * @ib_dev: the core's part, first
  * @link: the link that owns it (life cycle in link.c)
- * @ndev: netdev under it; a reference is held from creation until the device
- *        is deallocated (unregistered, without users)
- * @ndev_tracker: of that reference
+ * @ndev: netdev under it; a reference is held from creation until the link's
+ *        removal, after unregistration
  * @gone: set before unregistration; get_netdev returns NULL, doorbells -EIO
  * @stats: per-CPU counters
  * @port_state: last IB_PORT_* that was reported by an event
@@ -53,14 +52,13 @@ struct rsoft_dev {
 	struct ib_device ib_dev;
 	struct rsoft_link *link;
 	struct net_device *ndev;
-	netdevice_tracker ndev_tracker;
 	bool gone;
 	struct rsoft_stats __percpu *stats;
 	enum ib_port_state port_state;
 	u32 speed;
 	bool registered;
 	struct rsoft_handle __rcu *gsi;
-	spinlock_t qp_lock;
+	spinlock_t qp_lock;	/* qps */
 	struct list_head qps;
 };
 
@@ -97,9 +95,9 @@ static inline struct rsoft_pd *to_rpd(struct ib_pd *ibpd)
  * @link: owner, stored before registration so that callbacks find it
  *
  * Whoever unregisters the device, the core then calls rsoft_link_dealloc() and
- * drops its own reference. A second one belongs to @link from success on: it
- * keeps the struct (not what the device worked with) until
- * put_device(&dev->ib_dev.dev).
+ * drops its own reference on the struct device. From success on, these belong
+ * to @link, which releases them after unregistration: a second reference on
+ * the struct device, the one on @ndev, and dev->stats.
  *
  * Context: may sleep, without rtnl.
  *

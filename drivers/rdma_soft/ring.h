@@ -90,6 +90,7 @@ static inline void *rsoft_ring_slot(const struct rsoft_ring *ring, u32 idx)
 static inline const void *rsoft_ring_peek(const struct rsoft_ring *ring,
 					  u32 idx)
 {
+	/* The elements before this index were written before it. */
 	u32 prod = smp_load_acquire(&ring->buf->producer_index);
 
 	if (((prod ^ idx) & ring->mask) == 0)
@@ -106,6 +107,7 @@ static inline const void *rsoft_ring_peek(const struct rsoft_ring *ring,
  */
 static inline u32 rsoft_ring_count(const struct rsoft_ring *ring, u32 idx)
 {
+	/* The elements before this index were written before it. */
 	u32 prod = smp_load_acquire(&ring->buf->producer_index);
 
 	return (prod - idx) & ring->mask;
@@ -121,6 +123,7 @@ static inline u32 rsoft_ring_count(const struct rsoft_ring *ring, u32 idx)
 static inline void rsoft_ring_consume(struct rsoft_ring *ring, u32 idx)
 {
 	ring->cons = idx & ring->mask;
+	/* The elements before this index have been read. */
 	smp_store_release(&ring->buf->consumer_index, ring->cons);
 }
 
@@ -134,6 +137,7 @@ static inline void rsoft_ring_consume(struct rsoft_ring *ring, u32 idx)
  */
 static inline bool rsoft_ring_full(const struct rsoft_ring *ring)
 {
+	/* The elements before this index were read before it. */
 	u32 cons = smp_load_acquire(&ring->buf->consumer_index);
 
 	return ((ring->prod + 1 - cons) & ring->mask) == 0;
@@ -148,6 +152,7 @@ static inline bool rsoft_ring_full(const struct rsoft_ring *ring)
 static inline void rsoft_ring_produce(struct rsoft_ring *ring)
 {
 	ring->prod = (ring->prod + 1) & ring->mask;
+	/* The elements before this index have been written. */
 	smp_store_release(&ring->buf->producer_index, ring->prod);
 }
 

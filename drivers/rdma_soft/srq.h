@@ -26,8 +26,8 @@
  */
 struct rsoft_srq {
 	struct ib_srq ibsrq;
-	spinlock_t lock;
-	struct mutex resize_lock;
+	spinlock_t lock;		/* ring, limit, error */
+	struct mutex resize_lock;	/* outside of lock */
 	struct rsoft_ring ring;
 	bool user;
 	u32 max_sge;
