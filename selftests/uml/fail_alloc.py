@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-fail_alloc.py NAME NETDEV: create a link again and again, each time with the
-next allocation of the kernel failing, until none is left to fail.
+fail_alloc.py NAME NETDEV [GROWTH]: create a link again and again, each time
+with a later allocation of the kernel failing, until none is left to fail: the
+first one by one, then in steps that grow by GROWTH percent (default 10; a link
+takes some ten thousand allocations, most of them for sysfs in the core).
 
 Every attempt must either fail with an error and leave no link, or succeed and
 leave one that can be deleted. Prints how many allocations were made to fail;
@@ -21,7 +23,8 @@ ATTR_DEV_INDEX, ATTR_DEV_NAME, ATTR_NDEV_NAME, ATTR_LINK_TYPE = 1, 2, 51, 65
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 1, 4, 0x300
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 FAIL_NTH = "/proc/thread-self/fail-nth"
-MAX_ALLOCATIONS = 5000
+MAX_ALLOCATIONS = 1000000
+ONE_BY_ONE = 30
 
 
 def attr(kind, data):
@@ -79,17 +82,17 @@ def knob(name, value):
 
 def attempt(sock, message, nth):
     """Send with the nth allocation failing; (error, injected?)."""
-    with open(FAIL_NTH, "r+b", buffering=0) as fail:
-        fail.write(b"%d" % nth)
-        try:
-            sock.send(message)
-            error = None
-        except OSError as exc:
-            error = exc.errno
-        fail.seek(0)
-        left = int(fail.read())
-        fail.seek(0)
-        fail.write(b"0")
+    fail = os.open(FAIL_NTH, os.O_RDWR)
+    os.write(fail, b"%d" % nth)
+    try:
+        sock.send(message)
+        error = None
+    except OSError as exc:
+        error = exc.errno
+    # Not seekable, but read from the offset it is given.
+    left = int(os.pread(fail, 16, 0))
+    os.write(fail, b"0")
+    os.close(fail)
     # The request is handled within send(); its answer may have been lost to
     # the injection too.
     if error is None:
@@ -106,13 +109,16 @@ def attempt(sock, message, nth):
 
 def main():
     name, netdev = sys.argv[1:3]
+    growth = int(sys.argv[3]) if len(sys.argv) > 3 else 10
     message = request(NEWLINK, NLM_F_ACK, string(ATTR_DEV_NAME, name) +
                       string(ATTR_NDEV_NAME, netdev) +
                       string(ATTR_LINK_TYPE, "rdma_soft"))
     knob("ignore-gfp-wait", "N")
     knob("verbose", "0")
     failed = survived = 0
-    for nth in range(1, MAX_ALLOCATIONS):
+    nth = 0
+    while nth < MAX_ALLOCATIONS:
+        nth = nth + 1 if nth < ONE_BY_ONE else nth + 1 + nth * growth // 100
         sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_RDMA)
         sock.bind((0, 0))
         error, injected = attempt(sock, message, nth)
@@ -134,12 +140,12 @@ def main():
             failed += 1
         sock.close()
         if not injected:
-            print(f"# {nth - 1} allocations made to fail: {failed} times no "
-                  f"link, {survived} times a link all the same")
+            print(f"# up to {nth} allocations: {failed} times no link, "
+                  f"{survived} times a link all the same")
             if failed < 10:
                 sys.exit("too few failures: is the injection on?")
             return
-    sys.exit(f"still allocating after {MAX_ALLOCATIONS} attempts")
+    sys.exit(f"still allocating after {MAX_ALLOCATIONS} allocations")
 
 
 main()
