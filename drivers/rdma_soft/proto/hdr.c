@@ -130,16 +130,17 @@ static void get_ext(const u8 *p, u8 hdrs, struct rsoft_pkt *pkt)
 	}
 }
 
+/* Where the payload itself is a multiple of four, the first rule forbids pad. */
 static bool payload_ok(const struct rsoft_opinfo *info, u32 payload, u32 pad)
 {
 	if ((payload + pad) & 3)
 		return false;
 	if (!(info->flags & RSOFT_PKT_PAYLOAD))
-		return !payload && !pad;
+		return !payload;
 	if (info->kind == RSOFT_KIND_ATOMIC_WRITE)
-		return payload == ATOMIC_WRITE_LEN && !pad;
+		return payload == ATOMIC_WRITE_LEN;
 	if (info->kind == RSOFT_KIND_CNP)
-		return payload == CNP_RESERVED_LEN && !pad;
+		return payload == CNP_RESERVED_LEN;
 	return true;
 }
 

@@ -31,7 +31,7 @@ static void any_other_key_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rsoft_access_check(&plain, KEY, 0, 0x10000, 8),
 			RSOFT_ACCESS_OK);
 	for (bit = 0; bit < 32; bit++)
-		KUNIT_EXPECT_EQ_MSG(test,
+		KUNIT_ASSERT_EQ_MSG(test,
 				    rsoft_access_check(&plain, KEY ^ 1u << bit,
 						       0, 0x10000, 8),
 				    RSOFT_ACCESS_KEY, "bit %d", bit);
@@ -153,7 +153,7 @@ static void the_range_has_two_ends_and_nothing_wraps(struct kunit *test)
 
 		region.start = ranges[i].start;
 		region.len = ranges[i].len;
-		KUNIT_EXPECT_EQ_MSG(test,
+		KUNIT_ASSERT_EQ_MSG(test,
 				    rsoft_access_check(&region, KEY, 0,
 						       ranges[i].va,
 						       ranges[i].n),
@@ -215,7 +215,7 @@ static void nothing_is_in_range_everywhere(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(vas); i++)
-		KUNIT_EXPECT_EQ_MSG(test,
+		KUNIT_ASSERT_EQ_MSG(test,
 				    rsoft_access_check(&plain, KEY, ALL &
 						       ~RSOFT_ACC_REMOTE_ATOMIC,
 						       vas[i], 0),
@@ -251,7 +251,7 @@ static void only_atomics_must_be_aligned(struct kunit *test)
 		for (off = 0; off < 8; off++) {
 			bool bad = (need & RSOFT_ACC_REMOTE_ATOMIC) && off;
 
-			KUNIT_EXPECT_EQ_MSG(test,
+			KUNIT_ASSERT_EQ_MSG(test,
 					    rsoft_access_check(&plain, KEY,
 							       need,
 							       0x10100 + off,
@@ -287,7 +287,7 @@ static void the_first_broken_rule_is_reported(struct kunit *test)
 			va = 0x20000;
 		if (broken & 32)
 			va++;
-		KUNIT_EXPECT_EQ_MSG(test,
+		KUNIT_ASSERT_EQ_MSG(test,
 				    (u32)rsoft_access_check(&region, key, need,
 							    va, 8),
 				    want, "broken %x", broken);

@@ -49,7 +49,7 @@ static void rnr_waits_are_those_the_core_names(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, ARRAY_SIZE(rnr_rows), 32);
 	for (i = 0; i < ARRAY_SIZE(rnr_rows); i++)
-		KUNIT_EXPECT_EQ_MSG(test, rsoft_rnr_ns(rnr_rows[i].enc),
+		KUNIT_ASSERT_EQ_MSG(test, rsoft_rnr_ns(rnr_rows[i].enc),
 				    rnr_rows[i].ns, "field %u",
 				    rnr_rows[i].enc);
 }
@@ -59,7 +59,7 @@ static void rnr_waits_grow_with_the_field_except_zero(struct kunit *test)
 	u8 enc;
 
 	for (enc = 2; enc < 32; enc++)
-		KUNIT_EXPECT_GT_MSG(test, rsoft_rnr_ns(enc),
+		KUNIT_ASSERT_GT_MSG(test, rsoft_rnr_ns(enc),
 				    rsoft_rnr_ns(enc - 1), "field %u", enc);
 	KUNIT_EXPECT_GT(test, rsoft_rnr_ns(0), rsoft_rnr_ns(31));
 }
@@ -72,7 +72,7 @@ static void ack_timeouts_double(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rsoft_ack_timeout_ns(0), 0);
 	for (enc = 1; enc < 32; enc++) {
 		ns *= 2;
-		KUNIT_EXPECT_EQ_MSG(test, rsoft_ack_timeout_ns(enc), ns,
+		KUNIT_ASSERT_EQ_MSG(test, rsoft_ack_timeout_ns(enc), ns,
 				    "field %u", enc);
 	}
 	/* 4.096 us times 2^14 is the usual 67 ms; 2^31 is 2.4 hours. */
@@ -85,10 +85,10 @@ static void bits_above_a_field_are_ignored(struct kunit *test)
 	u32 v;
 
 	for (v = 32; v < 256; v++) {
-		KUNIT_EXPECT_EQ(test, rsoft_rnr_ns(v), rsoft_rnr_ns(v % 32));
-		KUNIT_EXPECT_EQ(test, rsoft_ack_timeout_ns(v),
+		KUNIT_ASSERT_EQ(test, rsoft_rnr_ns(v), rsoft_rnr_ns(v % 32));
+		KUNIT_ASSERT_EQ(test, rsoft_ack_timeout_ns(v),
 				rsoft_ack_timeout_ns(v % 32));
-		KUNIT_EXPECT_EQ(test, rsoft_credits_decode(v),
+		KUNIT_ASSERT_EQ(test, rsoft_credits_decode(v),
 				rsoft_credits_decode(v % 32));
 	}
 }
@@ -103,7 +103,7 @@ static void credits_are_powers_of_two_and_half_steps(struct kunit *test)
 	for (enc = 4; enc < 31; enc++) {
 		u32 want = (enc & 1 ? 6 : 4) << (enc - 4) / 2;
 
-		KUNIT_EXPECT_EQ_MSG(test, rsoft_credits_decode(enc), want,
+		KUNIT_ASSERT_EQ_MSG(test, rsoft_credits_decode(enc), want,
 				    "field %u", enc);
 	}
 }
@@ -136,7 +136,7 @@ static void a_field_survives_decode_and_encode(struct kunit *test)
 	u8 enc;
 
 	for (enc = 0; enc < 31; enc++)
-		KUNIT_EXPECT_EQ(test,
+		KUNIT_ASSERT_EQ(test,
 				rsoft_credits_encode(rsoft_credits_decode(enc)),
 				enc);
 }

@@ -157,18 +157,17 @@ static void what_is_not_readable_is_not_decoded(struct kunit *test)
 		for (avail = 0; avail < need; avail++) {
 			u8 *buf = kmalloc(avail, GFP_KERNEL);
 			u8 bth[MODEL_BTH_LEN];
+			enum rsoft_drop got;
 
 			KUNIT_ASSERT_NOT_NULL(test, buf);
 			put_bth(bth, model_ops[i].opcode, 0);
 			memset(buf, 0, avail);
 			memcpy(buf, bth, min_t(u32, avail, sizeof(bth)));
-			KUNIT_EXPECT_EQ_MSG(test,
-					    rsoft_hdr_decode(buf, avail, 1000,
-							     &pkt),
-					    RSOFT_DROP_SHORT,
+			got = rsoft_hdr_decode(buf, avail, 1000, &pkt);
+			kfree(buf);
+			KUNIT_ASSERT_EQ_MSG(test, got, RSOFT_DROP_SHORT,
 					    "opcode %x avail %u",
 					    model_ops[i].opcode, avail);
-			kfree(buf);
 		}
 	}
 }
@@ -182,7 +181,7 @@ static void each_other_version_is_refused(struct kunit *test)
 	for (ver = 0; ver < 16; ver++) {
 		put_bth(buf, 0x04, 0);
 		buf[1] |= ver;
-		KUNIT_EXPECT_EQ_MSG(test,
+		KUNIT_ASSERT_EQ_MSG(test,
 				    rsoft_hdr_decode(buf, sizeof(buf),
 						     sizeof(buf), &pkt),
 				    ver ? RSOFT_DROP_TVER : RSOFT_DROP_NONE,
@@ -234,7 +233,7 @@ static void the_first_broken_rule_is_reported(struct kunit *test)
 		u8 buf[40] = { 0 };
 
 		memcpy(buf, rows[i].head, 4);
-		KUNIT_EXPECT_EQ_MSG(test,
+		KUNIT_ASSERT_EQ_MSG(test,
 				    rsoft_hdr_decode(buf, min_t(u32, 40,
 								rows[i].len),
 						     rows[i].len, &pkt),
@@ -254,7 +253,7 @@ static void a_length_near_the_top_does_not_wrap(struct kunit *test)
 		put_bth(buf, 0x04, 3);
 		if (len % 4 == 3)
 			continue;
-		KUNIT_EXPECT_NE_MSG(test,
+		KUNIT_ASSERT_NE_MSG(test,
 				    rsoft_hdr_decode(buf, sizeof(buf), len,
 						     &pkt),
 				    (enum rsoft_drop)RSOFT_DROP_SHORT,
@@ -466,15 +465,14 @@ static void decoded_fields_are_those_written_by_hand(struct kunit *test)
 
 		/* Headers that the packet has not must read as zero. */
 		memset(&pkt, FILL, sizeof(pkt));
-		KUNIT_EXPECT_EQ_MSG(test,
+		KUNIT_ASSERT_EQ_MSG(test,
 				    rsoft_hdr_decode(row->bytes,
 						     min_t(u32, len,
 							   RSOFT_HDR_MAX),
 						     len, &pkt),
 				    RSOFT_DROP_NONE, "%s", row->name);
 		diff = pkt_diff(&pkt, &row->pkt);
-		if (diff)
-			KUNIT_FAIL(test, "%s: %s", row->name, diff);
+		KUNIT_ASSERT_TRUE_MSG(test, !diff, "%s: %s", row->name, diff);
 	}
 }
 
@@ -489,11 +487,11 @@ static void encoded_bytes_are_those_written_by_hand(struct kunit *test)
 
 		memset(buf, FILL, sizeof(buf));
 		n = rsoft_hdr_encode(buf, &row->pkt);
-		KUNIT_EXPECT_EQ_MSG(test, n, row->pkt.hdr_len, "%s", row->name);
-		KUNIT_EXPECT_EQ_MSG(test, memcmp(buf, row->bytes, n), 0, "%s",
+		KUNIT_ASSERT_EQ_MSG(test, n, row->pkt.hdr_len, "%s", row->name);
+		KUNIT_ASSERT_EQ_MSG(test, memcmp(buf, row->bytes, n), 0, "%s",
 				    row->name);
 		for (; n < sizeof(buf); n++)
-			KUNIT_EXPECT_EQ_MSG(test, buf[n], FILL, "%s: byte %u",
+			KUNIT_ASSERT_EQ_MSG(test, buf[n], FILL, "%s: byte %u",
 					    row->name, n);
 	}
 }
@@ -630,7 +628,7 @@ static void pad_completes_four_bytes(struct kunit *test)
 	u32 len;
 
 	for (len = 0; len < ARRAY_SIZE(want); len++)
-		KUNIT_EXPECT_EQ_MSG(test, rsoft_pad(len), want[len], "len %u",
+		KUNIT_ASSERT_EQ_MSG(test, rsoft_pad(len), want[len], "len %u",
 				    len);
 	KUNIT_EXPECT_EQ(test, rsoft_pad(0x80000000), 0);
 	KUNIT_EXPECT_EQ(test, rsoft_pad(U32_MAX), 1);

@@ -80,14 +80,14 @@ static void every_vector_has_its_icrc(struct kunit *test)
 
 		ipv6 += v->pkt[0] >> 4 == 6;
 		pads[v->pkt[outer_len(v->pkt) + 1] >> 4 & 3]++;
-		KUNIT_EXPECT_TRUE_MSG(test, icrc_good(v->pkt, v->len), "%s",
+		KUNIT_ASSERT_TRUE_MSG(test, icrc_good(v->pkt, v->len), "%s",
 				      v->name);
 	}
 	/* The table must have something of each kind, or it shows little. */
 	KUNIT_EXPECT_GT(test, ipv6, 10);
 	KUNIT_EXPECT_GT(test, i - ipv6, 10);
 	for (i = 0; i < 4; i++)
-		KUNIT_EXPECT_GT_MSG(test, pads[i], 5, "pad %d", i);
+		KUNIT_ASSERT_GT_MSG(test, pads[i], 5, "pad %d", i);
 }
 
 static bool bit_is_covered(const u8 *pkt, u32 byte)
@@ -139,7 +139,7 @@ static void a_wrong_icrc_is_seen_in_each_bit(struct kunit *test)
 	memcpy(pkt, v->pkt, v->len);
 	for (bit = 8 * (v->len - 4); bit < 8 * v->len; bit++) {
 		pkt[bit / 8] ^= 1 << bit % 8;
-		KUNIT_EXPECT_FALSE_MSG(test, icrc_good(pkt, v->len), "bit %d",
+		KUNIT_ASSERT_FALSE_MSG(test, icrc_good(pkt, v->len), "bit %d",
 				       bit);
 		pkt[bit / 8] ^= 1 << bit % 8;
 	}
@@ -157,7 +157,7 @@ static void the_length_is_covered(struct kunit *test)
 		flow.ipv6 = len & 1;
 		n = rsoft_icrc_pseudo(a, &flow, 7, len, bth);
 		rsoft_icrc_pseudo(b, &flow, 7, len + 4, bth);
-		KUNIT_EXPECT_NE_MSG(test, crc32_le(~0, a, n),
+		KUNIT_ASSERT_NE_MSG(test, crc32_le(~0, a, n),
 				    crc32_le(~0, b, n), "len %u", len);
 	}
 }
@@ -188,10 +188,10 @@ static void it_writes_what_it_returns_and_no_more(struct kunit *test)
 		memset(low, 0x5a, sizeof(low));
 		n = rsoft_icrc_pseudo(out, &flow, 1, 100, bth);
 		rsoft_icrc_pseudo(low, &flow, 1, 100, bth);
-		KUNIT_EXPECT_EQ(test, n, i ? 68 : 48);
-		KUNIT_EXPECT_EQ(test, memcmp(out, low, n), 0);
-		KUNIT_EXPECT_EQ(test, out[n], 0xa5);
-		KUNIT_EXPECT_EQ(test, low[n], 0x5a);
+		KUNIT_ASSERT_EQ(test, n, i ? 68 : 48);
+		KUNIT_ASSERT_EQ(test, memcmp(out, low, n), 0);
+		KUNIT_ASSERT_EQ(test, out[n], 0xa5);
+		KUNIT_ASSERT_EQ(test, low[n], 0x5a);
 	}
 }
 

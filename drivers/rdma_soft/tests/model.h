@@ -2,6 +2,10 @@
 /*
  * What IBTA 1.4 says about each opcode, typed in a second time with plain
  * numbers: the tables of the driver are held against these.
+ *
+ * For all suites: checks in a loop are ASSERTs, so that the first bad row ends
+ * the case. The log of a case holds 512 bytes in 6.1; more than one or two
+ * reports would push out the line that says it failed.
  */
 #ifndef RSOFT_TESTS_MODEL_H
 #define RSOFT_TESTS_MODEL_H

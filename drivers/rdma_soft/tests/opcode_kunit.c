@@ -45,13 +45,13 @@ static void every_defined_opcode_is_as_in_the_model(struct kunit *test)
 		const struct model_op *op = &model_ops[i];
 		const struct rsoft_opinfo *info = rsoft_opinfo(op->opcode);
 
-		KUNIT_EXPECT_EQ_MSG(test, info->kind, op->kind,
+		KUNIT_ASSERT_EQ_MSG(test, info->kind, op->kind,
 				    "opcode %x", op->opcode);
-		KUNIT_EXPECT_EQ_MSG(test, info->hdrs, hdr_bits(op->ext),
+		KUNIT_ASSERT_EQ_MSG(test, info->hdrs, hdr_bits(op->ext),
 				    "opcode %x", op->opcode);
-		KUNIT_EXPECT_EQ_MSG(test, info->flags, flag_bits(op),
+		KUNIT_ASSERT_EQ_MSG(test, info->flags, flag_bits(op),
 				    "opcode %x", op->opcode);
-		KUNIT_EXPECT_EQ_MSG(test, info->hdr_len,
+		KUNIT_ASSERT_EQ_MSG(test, info->hdr_len,
 				    MODEL_BTH_LEN + model_ext_len(op->ext),
 				    "opcode %x", op->opcode);
 	}
@@ -65,7 +65,7 @@ static void every_other_opcode_is_undefined(struct kunit *test)
 		if (model_op(opcode))
 			continue;
 		undefined++;
-		KUNIT_EXPECT_EQ_MSG(test, rsoft_opinfo(opcode)->kind,
+		KUNIT_ASSERT_EQ_MSG(test, rsoft_opinfo(opcode)->kind,
 				    RSOFT_KIND_NONE, "opcode %x", opcode);
 	}
 	KUNIT_EXPECT_EQ(test, undefined + model_nops, 256);
@@ -108,7 +108,7 @@ static void numbers_are_those_of_the_core(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		KUNIT_EXPECT_EQ_MSG(test, rows[i].ours, rows[i].core,
+		KUNIT_ASSERT_EQ_MSG(test, rows[i].ours, rows[i].core,
 				    "row %d", i);
 }
 
@@ -143,11 +143,11 @@ static void each_packet_is_accepted_only_in_its_place(struct kunit *test)
 			bool ok = rsoft_seq_next(cur, rsoft_opinfo(op->opcode),
 						 &got);
 
-			KUNIT_EXPECT_EQ_MSG(test, ok, want_ok,
+			KUNIT_ASSERT_EQ_MSG(test, ok, want_ok,
 					    "opcode %x in state %d",
 					    op->opcode, cur);
 			if (ok && want_ok)
-				KUNIT_EXPECT_EQ_MSG(test, got, want,
+				KUNIT_ASSERT_EQ_MSG(test, got, want,
 						    "opcode %x in state %d",
 						    op->opcode, cur);
 			accepted += ok;
@@ -185,7 +185,7 @@ static void messages_do_not_mix(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct rsoft_opinfo *info = rsoft_opinfo(rows[i].opcode);
 
-		KUNIT_EXPECT_FALSE_MSG(test,
+		KUNIT_ASSERT_FALSE_MSG(test,
 				       rsoft_seq_next(rows[i].cur, info, &next),
 				       "opcode %x in state %d", rows[i].opcode,
 				       rows[i].cur);

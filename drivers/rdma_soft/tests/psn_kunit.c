@@ -24,7 +24,7 @@ static void add_wraps_at_24_bits(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		KUNIT_EXPECT_EQ_MSG(test, rsoft_psn_add(rows[i].psn, rows[i].n),
+		KUNIT_ASSERT_EQ_MSG(test, rsoft_psn_add(rows[i].psn, rows[i].n),
 				    rows[i].want, "row %d", i);
 }
 
@@ -46,7 +46,7 @@ static void diff_is_signed_and_wraps(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		KUNIT_EXPECT_EQ_MSG(test, rsoft_psn_diff(rows[i].a, rows[i].b),
+		KUNIT_ASSERT_EQ_MSG(test, rsoft_psn_diff(rows[i].a, rows[i].b),
 				    rows[i].want, "row %d", i);
 }
 
@@ -110,7 +110,7 @@ static void range_holds_both_ends_and_nothing_else(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(ranges); i++)
-		KUNIT_EXPECT_EQ_MSG(test, rsoft_psn_in(ranges[i].psn,
+		KUNIT_ASSERT_EQ_MSG(test, rsoft_psn_in(ranges[i].psn,
 						       ranges[i].first,
 						       ranges[i].last),
 				    ranges[i].in, "row %d", i);

@@ -78,7 +78,7 @@ static void moves_are_those_of_the_core(struct kunit *test)
 				    next == IB_QPS_RTS)
 					continue;
 				found += ok;
-				KUNIT_EXPECT_EQ_MSG(test, ok,
+				KUNIT_ASSERT_EQ_MSG(test, ok,
 						    core_has_move(&needs[i],
 								  cur, next),
 						    "type %d from %d to %d",
@@ -117,7 +117,7 @@ static void the_core_demands_each_attribute(struct kunit *test)
 			for (bit = 1; bit; bit <<= 1) {
 				if (!(masks[step] & bit))
 					continue;
-				KUNIT_EXPECT_FALSE_MSG(test,
+				KUNIT_ASSERT_FALSE_MSG(test,
 						       core_allows(&needs[i],
 								   step,
 								   step + 1,
@@ -137,13 +137,13 @@ static void unknown_states_permit_nothing(struct kunit *test)
 	int i, s;
 
 	for (i = 0; i < ARRAY_SIZE(odd); i++) {
-		KUNIT_EXPECT_EQ(test, rsoft_qps_caps(odd[i]), 0);
+		KUNIT_ASSERT_EQ(test, rsoft_qps_caps(odd[i]), 0);
 		for (s = 0; s < RSOFT_QPS_MAX; s++) {
-			KUNIT_EXPECT_FALSE_MSG(test,
+			KUNIT_ASSERT_FALSE_MSG(test,
 					       rsoft_qps_move_ok(s, odd[i],
 								 true),
 					       "%d to %d", s, odd[i]);
-			KUNIT_EXPECT_FALSE_MSG(test,
+			KUNIT_ASSERT_FALSE_MSG(test,
 					       rsoft_qps_move_ok(odd[i], s,
 								 true),
 					       "%d to %d", odd[i], s);
@@ -175,7 +175,7 @@ static void each_state_permits_what_ibta_says(struct kunit *test)
 
 		for (i = 0; rights[s][i]; i++)
 			want |= 1 << (strchr(letters, rights[s][i]) - letters);
-		KUNIT_EXPECT_EQ_MSG(test, rsoft_qps_caps(s), want, "state %d",
+		KUNIT_ASSERT_EQ_MSG(test, rsoft_qps_caps(s), want, "state %d",
 				    s);
 	}
 }
@@ -188,13 +188,13 @@ static void what_is_flushed_is_not_executed(struct kunit *test)
 		u32 caps = rsoft_qps_caps(s);
 
 		if (caps & RSOFT_FLUSH_SQ)
-			KUNIT_EXPECT_FALSE_MSG(test, caps & RSOFT_CAN_SEND,
+			KUNIT_ASSERT_FALSE_MSG(test, caps & RSOFT_CAN_SEND,
 					       "state %d", s);
 		if (caps & RSOFT_FLUSH_RQ)
-			KUNIT_EXPECT_FALSE_MSG(test, caps & RSOFT_CAN_RECV,
+			KUNIT_ASSERT_FALSE_MSG(test, caps & RSOFT_CAN_RECV,
 					       "state %d", s);
 		if (caps & RSOFT_CAN_SEND)
-			KUNIT_EXPECT_TRUE_MSG(test, caps & RSOFT_CAN_COMPLETE,
+			KUNIT_ASSERT_TRUE_MSG(test, caps & RSOFT_CAN_COMPLETE,
 					      "state %d", s);
 	}
 }

@@ -31,7 +31,7 @@ static void packets_are_counted(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		KUNIT_EXPECT_EQ_MSG(test,
+		KUNIT_ASSERT_EQ_MSG(test,
 				    rsoft_npkts(rows[i].len, rows[i].shift),
 				    rows[i].want, "row %d", i);
 }
@@ -59,7 +59,7 @@ static void packets_have_their_length(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		KUNIT_EXPECT_EQ_MSG(test,
+		KUNIT_ASSERT_EQ_MSG(test,
 				    rsoft_pkt_len(rows[i].len, rows[i].index,
 						  rows[i].shift),
 				    rows[i].want, "row %d", i);
@@ -109,16 +109,16 @@ static void each_place_has_its_opcode(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		const struct kind_row *k = &kinds[i];
 
-		KUNIT_EXPECT_EQ_MSG(test, rsoft_seg_opcode(k->kind, k->tail,
+		KUNIT_ASSERT_EQ_MSG(test, rsoft_seg_opcode(k->kind, k->tail,
 							   true, false),
 				    k->first, "row %d", i);
-		KUNIT_EXPECT_EQ_MSG(test, rsoft_seg_opcode(k->kind, k->tail,
+		KUNIT_ASSERT_EQ_MSG(test, rsoft_seg_opcode(k->kind, k->tail,
 							   false, false),
 				    k->middle, "row %d", i);
-		KUNIT_EXPECT_EQ_MSG(test, rsoft_seg_opcode(k->kind, k->tail,
+		KUNIT_ASSERT_EQ_MSG(test, rsoft_seg_opcode(k->kind, k->tail,
 							   false, true),
 				    k->last, "row %d", i);
-		KUNIT_EXPECT_EQ_MSG(test, rsoft_seg_opcode(k->kind, k->tail,
+		KUNIT_ASSERT_EQ_MSG(test, rsoft_seg_opcode(k->kind, k->tail,
 							   true, true),
 				    k->only, "row %d", i);
 	}
@@ -155,7 +155,7 @@ static void a_responder_accepts_what_is_cut(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(kinds); i++)
 		for (j = 0; j < ARRAY_SIZE(lens); j++)
 			for (shift = 8; shift <= 12; shift++)
-				KUNIT_EXPECT_TRUE_MSG(test,
+				KUNIT_ASSERT_TRUE_MSG(test,
 						      walk_message(&kinds[i],
 								   lens[j],
 								   shift),
@@ -183,7 +183,7 @@ static void each_place_has_its_lengths(struct kunit *test)
 			KUNIT_FAIL(test, "opcode %x len %u", op->opcode, len);
 			return;
 		}
-		KUNIT_EXPECT_FALSE(test, rsoft_seg_len_ok(info, U32_MAX, mtu));
+		KUNIT_ASSERT_FALSE(test, rsoft_seg_len_ok(info, U32_MAX, mtu));
 	}
 }
 
