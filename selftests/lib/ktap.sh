@@ -40,11 +40,12 @@ ktap_plan()
 # ktap_run NAME COMMAND [ARG...]
 ktap_run()
 {
-	local name=$1 rc
+	local name=$1 rc start=$SECONDS
 	shift
 	KTAP_NUM=$((KTAP_NUM + 1))
 	( "$@" )
 	rc=$?
+	((SECONDS - start < 10)) || note "$name took $((SECONDS - start)) s"
 	case $rc in
 	0)
 		printf 'ok %d - %s\n' "$KTAP_NUM" "$name" ;;

@@ -1,0 +1,70 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# A server in namespace b, a client in namespace a, both must end with status 0.
+
+CM_TIMEOUT=${CM_TIMEOUT:-40}
+
+# cm_listening PORT: an rdma_cm listener of namespace b on that port.
+cm_listening()
+{
+	in_b rdma resource show cm_id 2> /dev/null |
+		grep -q "state LISTEN.*:$1\b"
+}
+
+# tcp_listening PORT
+tcp_listening()
+{
+	listening "$NSB" "$1"
+}
+
+# run_both READY PORT SERVER-COMMAND -- CLIENT-COMMAND
+# READY is cm_listening or tcp_listening. Output in $OUT_S and $OUT_C.
+# SERVER_STAYS=1: a server that serves for ever; it is stopped.
+run_both()
+{
+	local ready=$1 port=$2 rc_s=0 rc_c=0 spid
+	local -a server=()
+	shift 2
+	while [ "$1" != -- ]; do
+		server+=("$1")
+		shift
+	done
+	shift
+	OUT_S=$(mktemp)
+	OUT_C=$(mktemp)
+	in_b timeout -k 1 "$CM_TIMEOUT" "${server[@]}" > "$OUT_S" 2>&1 < /dev/null &
+	spid=$!
+	if ! wait_for 10 "$ready" "$port"; then
+		kill "$spid"
+		note "server: $(tail -n 5 "$OUT_S")"
+		fail "'${server[*]}' does not listen on port $port"
+	fi
+	in_a timeout -k 1 "$CM_TIMEOUT" "$@" > "$OUT_C" 2>&1 < /dev/null || rc_c=$?
+	if [ -n "${SERVER_STAYS:-}" ]; then
+		kill "$spid"
+		wait "$spid"
+	else
+		wait_for 5 proc_gone "$spid" || kill "$spid"
+		wait "$spid" || rc_s=$?
+	fi
+	if ((rc_c || rc_s)); then
+		tail -n 8 "$OUT_S" | sed 's/^/# server: /'
+		tail -n 8 "$OUT_C" | sed 's/^/# client: /'
+		fail "'$*' ended with $rc_c, its server with $rc_s"
+	fi
+}
+
+# crossed COMMAND...: the command must send packets over the veth pair.
+crossed()
+{
+	local tx sent
+	tx=$(tx_packets "$NSA" "$IFA")
+	sent=$(counter "$DEVA" sent_pkts)
+	"$@"
+	assert_grew "tx_packets of $IFA" "$tx" "$(tx_packets "$NSA" "$IFA")" 5
+	if [ "$DRIVER" = rdma_soft ]; then
+		assert_grew "sent_pkts of $DEVA" "$sent" \
+			"$(counter "$DEVA" sent_pkts)" 5
+	fi
+}
