@@ -56,7 +56,7 @@ have_headers()
 	k=$(find /usr/src -maxdepth 1 -name 'linux-headers-6.1.*-amd64' -printf '%f\n' |
 		sed 's/^linux-headers-//' | sort -V | tail -n 1)
 	[ -n "$k" ] || return
-	[ -e "${RSOFT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rdma_soft}/kernel/$k/ready" ] && return
+	[ -e "${RDMA_SOFT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rdma_soft}/kernel/$k/ready" ] && return
 	[ -n "$(apt-cache madison "linux-image-$k" 2>/dev/null)" ]
 }
 

@@ -18,8 +18,7 @@ log=/out/log
 mkdir -p $log
 failed=0
 
-# The topology in use: how to run at the server and the client, devices, addresses.
-srv() { "${srv_in[@]}" timeout 60 "$@"; }
+# The topology in use is in srv_in, cli_in (command prefix), *_dev, *_if, *_addr, *_gid.
 cli() { "${cli_in[@]}" timeout 60 "$@"; }
 
 # veth_bytes: payload and headers that left both ends so far.
@@ -59,8 +58,9 @@ wait_listen()
 pair()
 {
 	local name=$1 how=$2 pid
+	# Not by a function: $! must be the process that enters the netns.
 	# shellcheck disable=SC2086  # words
-	srv $3 $4 >"$log/$part-$name.server" 2>&1 &
+	"${srv_in[@]}" timeout 60 $3 $4 >"$log/$part-$name.server" 2>&1 &
 	pid=$!
 	wait_listen "$pid" "$how" || { err "$part $name: the server does not listen"; kill "$pid"; wait "$pid"; return 1; }
 	# shellcheck disable=SC2086

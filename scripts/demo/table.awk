@@ -55,12 +55,13 @@ function ratio(t,	s, x)
 	return sprintf("%.2f", unit[t] == "us" ? x / s : s / x)
 }
 END {
-	f = "%-24s %8s  %-7s %12s   %10s %10s %7s\n"
+	f = "%-24s %8s  %-7s %10s   %10s %10s %7s\n"
 	printf f, "", "", "", "two netns", "one netns", "one netns", ""
 	printf f, "test", "moved", "", "rdma_soft", "rdma_soft", "rxe", "ratio"
 	for (i = 1; i <= n; i++) {
 		t = order[i]
-		printf f, t in title ? title[t] : t, size(bytes[t]), unit[t], cell("pair", t), cell("soft", t), cell("rxe", t), ratio(t)
+		printf f, t in title ? title[t] : t, size(bytes[t]), t in unit ? unit[t] : "",
+			cell("pair", t), cell("soft", t), cell("rxe", t), ratio(t)
 	}
 	print ""
 	print "ratio above 1: rdma_soft is faster than rxe (us: less is better; ud_pingpong is a round trip). Emulated CPU:"

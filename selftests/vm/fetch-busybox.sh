@@ -15,7 +15,7 @@ is_static() { ! ldd "$1" >/dev/null 2>&1; }
 b=$(command -v busybox) && is_static "$b" && echo "$b" && exit 0
 b=$CACHE/vm/busybox
 [ -x "$b" ] && echo "$b" && exit 0
-mkdir -p "$CACHE/vm" || die "cannot create $CACHE/vm; set RSOFT_CACHE to a writable folder"
+mkdir -p "$CACHE/vm" || die "cannot create $CACHE/vm; set RDMA_SOFT_CACHE to a writable folder"
 tmp=$(mktemp -d "$CACHE/vm/.tmp.XXXXXX") || die "cannot write to $CACHE/vm"
 trap 'rm -rf "$tmp"' EXIT
 say "vm: downloading busybox-static (unpacked into $CACHE/vm, not installed)"

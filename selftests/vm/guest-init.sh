@@ -11,6 +11,7 @@
 #
 # Few processes on purpose: each costs up to 0.2 s on a busy emulated CPU.
 
+set -u
 ctl=$1
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/root LANG=C.UTF-8 TERM=linux

@@ -3,6 +3,7 @@
 #
 # Guest side of make vm: set up what VM_SETUP asks for, then run CMD or a shell.
 
+set -u
 # shellcheck source=selftests/vm/guest-lib.sh
 . "$VM_LIB"
 

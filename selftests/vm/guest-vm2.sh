@@ -4,6 +4,7 @@
 # Guest side of make vm2: $1 is 1 or 2, the VM's number. VM 2 serves commands of
 # VM 1 on TCP port 4700: one line in, output and "status N" back; "END" ends it.
 
+set -u
 # shellcheck source=selftests/vm/guest-lib.sh
 . "$VM_LIB"
 me=$1

@@ -4,7 +4,7 @@
 # Sourced by the host side of the test VM: cache folder, messages, kernel choice.
 
 # shellcheck disable=SC2034  # used by those who source this file
-CACHE=${RSOFT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rdma_soft}
+CACHE=${RDMA_SOFT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rdma_soft}
 # shellcheck disable=SC2034
 TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 

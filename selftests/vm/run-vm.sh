@@ -44,7 +44,7 @@ usage()
 	Exit status: that of the command, or 200 kernel panic or oops, 201 time-out,
 	202 the harness could not run, 203 the VM ended without a status,
 	204 warning in dmesg (with --check-dmesg).
-	Environment: RSOFT_CACHE (cache folder), VM_ACCEL, VM_KERNEL, VM_TIMEOUT, VM_SMP, VM_MEM (defaults).
+	Environment: RDMA_SOFT_CACHE (cache folder), VM_ACCEL, VM_KERNEL, VM_TIMEOUT, VM_SMP, VM_MEM (defaults).
 	USAGE
 }
 

@@ -18,6 +18,9 @@
 
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+case ${1:-} in
+-h|--help) sed -n '4,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
 opts=(--env "VM_SETUP=${VM_SETUP:-pair}" --env "CMD=${CMD:-}" --env "VM_MTU=${VM_MTU:-1500}")
 [ -z "${ICOUNT:-}" ] || [ "$ICOUNT" = 0 ] || opts+=(--icount)
 

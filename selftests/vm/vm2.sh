@@ -16,7 +16,9 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=selftests/vm/host-lib.sh
 . "$here/host-lib.sh"
 
-mkdir -p "$CACHE/runs" || die "cannot create $CACHE/runs"
+case ${1:-} in
+-h|--help) sed -n '4,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
 # Socket paths are limited to 107 characters.
 wire=$(mktemp -d "${TMPDIR:-/tmp}/rdma-soft-wire.XXXXXX") || die "cannot create a folder for the wire"
 two=''
