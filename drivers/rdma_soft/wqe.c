@@ -258,9 +258,9 @@ int rsoft_swqe_from_wr(struct rsoft_qp *qp, const struct ib_send_wr *wr,
 		const struct ib_ud_wr *ud = ud_wr(wr);
 
 		out->remote_qpn = ud->remote_qpn;
-		out->remote_qkey = ud->remote_qkey & BIT(31) &&
-				   qp->ibqp.qp_type != IB_QPT_GSI ?
-				   qp->qkey : ud->remote_qkey;
+		/* a key with the top bit set stands for the QP's own */
+		out->remote_qkey = ud->remote_qkey & BIT(31) ? qp->qkey :
+							       ud->remote_qkey;
 		out->pkey_index = ud->pkey_index;
 		out->path = rsoft_path_get(to_rah(ud->ah)->path);
 	} else if (out->kind == RSOFT_KIND_ATOMIC) {
