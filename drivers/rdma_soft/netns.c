@@ -33,13 +33,14 @@
 /**
  * struct rsoft_netns - receiving in one netns
  * @ref: one of the netns itself, one of each user
- * @lock: all below is under rsoft_netns_lock
  * @net: the netns, NULL once it is being dismantled
  * @users: links and GIDs
  * @hooked: netfilter hooks are registered
  * @sk4: IPv4 socket
  * @sk6: IPv6 socket, NULL on a kernel booted without IPv6
  * @close: closes what the last user left open under rtnl
+ *
+ * All but @ref is under rsoft_netns_lock.
  */
 struct rsoft_netns {
 	refcount_t ref;
