@@ -8,13 +8,16 @@ set -u
 . "$(dirname "$0")/build/common.sh"
 cd "$TOP" || exit 1
 
+need git git
+git -c safe.directory='*' rev-parse --git-dir >/dev/null 2>&1 ||
+	die "not a git work tree: the rules apply to the files that git knows"
 lsrc=$(scripts/build/linux-source.sh) || exit 1
 
 # files GLOB...: the project's files, tracked or about to be, that exist.
 files()
 {
-	git ls-files -co --exclude-standard -- "$@" | sort -u |
-		while read -r f; do
+	git -c safe.directory='*' ls-files -co --exclude-standard -- "$@" |
+		sort -u | while read -r f; do
 			[ -f "$f" ] && echo "$f"
 		done
 }
@@ -152,8 +155,8 @@ uapi_userspace()
 	return $rc
 }
 
-# A sourced file (no interpreter line) sets variables for its user, which
-# shellcheck does not see; "unused variable" is not asked of it.
+# A sourced file (no interpreter line) sets variables for its user, which the
+# tool does not see, so "unused variable" is not asked of it.
 shell()
 {
 	local f rc=0
@@ -174,7 +177,7 @@ shell_strict()
 	local f
 
 	for f; do
-		head -n 1 "$f" | grep -q '^#!' || continue
+		head -n 1 "$f" | grep -q '^#!.*bash$' || continue
 		grep -qE '^set -[a-z]*u' "$f" || echo "$f: no 'set -u'"
 	done
 }
@@ -193,7 +196,7 @@ python()
 
 whitespace()
 {
-	git grep -nIE --untracked '[[:blank:]]+$' -- ':!COPYING' ':!*.md' ':!*.patch'
+	git -c safe.directory='*' grep -nIE --untracked '[[:blank:]]+$' -- ':!COPYING' ':!*.md' ':!*.patch'
 	return 0
 }
 

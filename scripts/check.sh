@@ -28,9 +28,19 @@ stage_command()
 	build-7.x) scripts/check-build.sh 7.x ;;
 	kunit) selftests/uml/kunit.sh plain ;;
 	uml-san) selftests/uml/san.sh ;;
-	vm) selftests/run-vm-tests.sh ;;
+	vm) vm_tests ;;
 	*) return 127 ;;
 	esac
+}
+
+# The VM runs Debian's 6.1 and loads the module that lies in the tree.
+vm_tests()
+{
+	local kdir
+
+	kdir=$(scripts/build/headers.sh 6.1) &&
+		make -s modules KDIR="$kdir" -j"$JOBS" >&2 &&
+		selftests/run-vm-tests.sh
 }
 
 wanted=("${names[@]}")
@@ -39,6 +49,29 @@ if [ -n "${1:-}" ]; then
 		die "no stage '$1'; there are: ${names[*]}"
 	wanted=("$1")
 fi
+
+# install_missing: what deps.sh knows, and what only the checks need (pahole
+# for the 6.12 build, a C library for UML). Says what it installs; without
+# root, says what to run.
+install_missing()
+{
+	local p missing=()
+
+	scripts/deps.sh all || return 1
+	for p in ca-certificates debian-archive-keyring dwarves git libc6-dev \
+		procps; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' $p 2>/dev/null)" = installed ] ||
+			missing+=("$p")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	echo "missing: ${missing[*]}"
+	[ "$(id -u)" = 0 ] ||
+		die "not root, so install them first: sudo apt-get install ${missing[*]}"
+	DEBIAN_FRONTEND=noninteractive apt-get -y -q --no-install-recommends \
+		-o DPkg::Lock::Timeout=300 install "${missing[@]}" >"$logs/deps.log" 2>&1 ||
+		die "apt could not install them, see $logs/deps.log"
+}
+install_missing || exit 1
 
 hms()
 {
@@ -70,10 +103,22 @@ total_fail=0
 total_skip=0
 started=$SECONDS
 
-# count LOG REGEX: result lines of the stage itself, not nested ones.
-count()
+# counts LOG: "pass fail skip" of a stage: its own totals if it prints them
+# last, else its result lines (not nested ones).
+counts()
 {
-	grep -cE -- "$2" "$1"
+	awk '
+		/^# totals pass:[0-9]+ fail:[0-9]+ skip:[0-9]+$/ {
+			split($0, t, /[^0-9]+/)
+			pass = t[2]; fail = t[3]; skip = t[4]
+			totals = 1
+			next
+		}
+		totals { next }
+		/^ok .*# [Ss][Kk][Ii][Pp]/ { skip++; next }
+		/^ok / { pass++ }
+		/^not ok / { fail++ }
+		END { print pass + 0, fail + 0, skip + 0 }' "$1"
 }
 
 run_stage()
@@ -83,9 +128,7 @@ run_stage()
 	echo "# stage $name ..."
 	stage_command "$name" >"$log" 2>&1
 	rc=$?
-	skip=$(count "$log" '^ok .*# [Ss][Kk][Ii][Pp]')
-	pass=$(($(count "$log" '^ok ') - skip))
-	fail=$(count "$log" '^not ok ')
+	read -r pass fail skip < <(counts "$log")
 	if [ $((pass + fail + skip)) -eq 0 ]; then
 		echo "error: no test ran in stage $name" >>"$log"
 		fail=1
@@ -95,7 +138,7 @@ run_stage()
 	fi
 	line="stage: $name # pass:$pass fail:$fail skip:$skip time:$(hms $((SECONDS - begin)))"
 	if [ "$fail" -gt 0 ]; then
-		grep -E '^not ok ' "$log" | head -n 40 | sed 's/^/    /'
+		grep -E '^ *not ok ' "$log" | head -n 40 | sed 's/^/    /'
 		tail -n 40 "$log" | sed 's/^/    | /'
 		echo "# whole log: build/check/$name.log"
 		echo "not ok $num - $line"

@@ -74,13 +74,28 @@ log_result()
 }
 
 # number_results FILE: number the result lines, add plan and totals; the
-# status is that of the whole.
+# status is that of the whole. A skip must be listed in selftests/skips.txt as
+# "uml: NAME<tab>reason", otherwise it counts as a failure.
 number_results()
 {
-	awk '
-		BEGIN { print "TAP version 13" }
+	awk -v skips="$TOP/selftests/skips.txt" '
+		BEGIN {
+			print "TAP version 13"
+			while ((getline line < skips) > 0)
+				if (split(line, f, "\t") == 2 && f[1] ~ /^uml: /)
+					listed[substr(f[1], 6)] = 1
+		}
 		/^(not )?ok - / {
 			n++
+			if (/^ok - .*# SKIP/) {
+				name = $0
+				sub(/^ok - /, "", name)
+				sub(/ *# SKIP.*/, "", name)
+				if (!(name in listed)) {
+					sub(/^ok/, "not ok")
+					sub(/# SKIP/, "# skip not listed in selftests/skips.txt:")
+				}
+			}
 			if (/^not ok/) fail++
 			else if (/# SKIP/) skip++
 			else pass++
