@@ -20,9 +20,9 @@ vm-deps:
 
 # What CI caches: kernel and initramfs of the VM.
 vm-prepare: vm-deps
-	@selftests/vm/run-vm.sh --prepare
+	@selftests/vm/run-vm.sh --prepare >/dev/null
 
-vm vm2: export CMD := $(value CMD)
-vm vm2: export CMD2 := $(value CMD2)
-vm vm2: export ICOUNT := $(ICOUNT)
-vm vm2: export VM_SETUP := $(VM_SETUP)
+vm vm2: override export CMD := $(value CMD)
+vm vm2: override export CMD2 := $(value CMD2)
+vm vm2: override export ICOUNT := $(ICOUNT)
+vm vm2: override export VM_SETUP := $(VM_SETUP)

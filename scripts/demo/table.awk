@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# The demo's table from results.tsv (see guest-demo.sh). Of several rounds the best counts.
+# The demo's table from results.tsv (see guest-demo.sh); how: the VM's kind. Of several rounds the best counts.
 
 BEGIN {
 	FS = "\t"
@@ -64,6 +64,10 @@ END {
 			cell("pair", t), cell("soft", t), cell("rxe", t), ratio(t)
 	}
 	print ""
-	print "ratio above 1: rdma_soft is faster than rxe (us: less is better; ud_pingpong is a round trip). Emulated CPU:"
-	print "compare the columns, not other machines, and expect a factor of 2 either way if this machine is busy."
+	print "ratio above 1: rdma_soft is better. us: median latency (ibv_ud_pingpong: mean round trip)."
+	if (how ~ /instruction/) {
+		print "Figures count the instructions of both ends on one emulated CPU, 1000 being 1 us: they repeat"
+		print "on any machine, and compare drivers; they are not what a real CPU would show."
+	} else if (how ~ /emulated/)
+		print "Emulated CPUs: compare the columns only; a busy machine changes figures by a factor of 2."
 }

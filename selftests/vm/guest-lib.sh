@@ -24,10 +24,13 @@ err()
 	return 1
 }
 
-# wait_for SECONDS COMMAND...: until it succeeds.
+# wait_for SECONDS COMMAND...: until it succeeds. In instruction mode the clock
+# jumps while the guest waits for the host, so seconds are many there.
 wait_for()
 {
-	local end=$((SECONDS + $1 + 1))
+	local factor=1 end
+	[ -z "$VM_ICOUNT" ] || factor=1000
+	end=$((SECONDS + 1 + $1 * factor))
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $end ] || return 1

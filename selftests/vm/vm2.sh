@@ -35,7 +35,7 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-"$here/run-vm.sh" --prepare || exit
+"$here/run-vm.sh" --prepare >/dev/null || exit
 dgram()
 {
 	echo "dgram,local.type=unix,local.path=$wire/$1,remote.type=unix,remote.path=$wire/$2"
