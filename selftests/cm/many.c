@@ -345,7 +345,7 @@ static void side_up(struct side *s, const struct plan *p, enum vt_side which)
 	VT_ASSERT(!rdma_listen(s->listener, 128), "%m");
 }
 
-static void connections(const void *arg)
+static void run_plan(const void *arg)
 {
 	static struct side a, b;
 	const struct plan *p = arg;
@@ -371,7 +371,7 @@ static void connections(const void *arg)
 }
 
 #define CASE(label, ...) { \
-	.name = label, .fn = connections, \
+	.name = label, .fn = run_plan, \
 	.arg = &(const struct plan){ __VA_ARGS__ }, .timeout_s = 60, \
 }
 

@@ -27,7 +27,7 @@
 #define GRH_LEN		40
 #define KEYS		3
 
-enum op { SEND, SEND_IMM, WRITE, WRITE_IMM, READ, CAS, FADD, OPS };
+enum work { SEND, SEND_IMM, WRITE, WRITE_IMM, READ, CAS, FADD, OPS };
 
 static const char * const op_names[OPS] = {
 	"send", "send_imm", "write", "write_imm", "read", "cas", "fadd",
@@ -72,7 +72,7 @@ struct node {
 
 /* One work request, what it reads and what it must leave behind. */
 struct item {
-	enum op op;
+	enum work op;
 	uint32_t len;
 	uint32_t skip;			/* GRH bytes before the data (UD) */
 	struct span from, to;
@@ -257,7 +257,7 @@ static uint32_t random_len(struct run *r)
 	}
 }
 
-static enum op random_op(struct run *r, bool last)
+static enum work random_op(struct run *r, bool last)
 {
 	switch (r->cfg->type) {
 	case IBV_QPT_UD:
@@ -310,7 +310,7 @@ static void plan_atomic(struct run *r, struct node *req, struct node *rsp,
 
 /* Choose one request and lay out its memory; false: no room for it. */
 static bool plan_item(struct run *r, struct node *req, struct node *rsp,
-		      struct item *it, enum op op, uint32_t len)
+		      struct item *it, enum work op, uint32_t len)
 {
 	size_t need = len + 4096;
 
@@ -628,7 +628,7 @@ static void random_batch(struct run *r)
 
 static void big_batches(struct run *r)
 {
-	static const enum op ops[] = { SEND, SEND_IMM, WRITE, WRITE_IMM, READ };
+	static const enum work ops[] = { SEND, SEND_IMM, WRITE, WRITE_IMM, READ };
 	size_t i;
 
 	for (i = 0; i < VT_ARRAY_SIZE(ops); i++) {

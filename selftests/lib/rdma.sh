@@ -189,7 +189,7 @@ listening()
 		ip netns exec "$1" cat /proc/net/tcp /proc/net/tcp6
 	else
 		cat /proc/net/tcp /proc/net/tcp6
-	fi | grep -qE "$hex[^ ]*:0000 0A"
+	fi | grep -qE "${hex}[^ ]*:0000 0A"
 }
 
 # proc_gone PID

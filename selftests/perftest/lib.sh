@@ -55,7 +55,7 @@ perftest()
 	client=("${words[@]}" -F -d "$DEVA")
 	if [[ " $command " == *' -R '* ]]; then
 		ready=cm_listening
-		client+=(--source_ip=$A4)
+		client+=("--source_ip=$A4")
 	else
 		server+=(-x "$gb")
 		client+=(-x "$ga")

@@ -82,16 +82,6 @@ static void bad_request(const void *arg)
 	vt_pair_down(&p);
 }
 
-#define RKEY_OPS(label, ...) \
-	{ label "_write", bad_request, &(const struct bad_wr){ \
-		.op = IBV_WR_RDMA_WRITE, .len = 64, \
-		.want = IBV_WC_REM_ACCESS_ERR, __VA_ARGS__ } }, \
-	{ label "_read", bad_request, &(const struct bad_wr){ \
-		.op = IBV_WR_RDMA_READ, .len = 64, \
-		.want = IBV_WC_REM_ACCESS_ERR, __VA_ARGS__ } }, \
-	{ label "_atomic", bad_request, &(const struct bad_wr){ \
-		.op = IBV_WR_ATOMIC_FETCH_AND_ADD, .len = 8, \
-		.want = IBV_WC_REM_ACCESS_ERR, __VA_ARGS__ } }
 #define BAD(label, ...) \
 	{ label, bad_request, &(const struct bad_wr){ __VA_ARGS__ } }
 
@@ -392,13 +382,63 @@ static const struct vt_test tests[] = {
 	    .laddr_off = LEN - 63, .want = IBV_WC_LOC_PROT_ERR),
 	BAD("read_into_read_only_mr", .op = IBV_WR_RDMA_READ, .len = 64,
 	    .local_access = -1, .want = IBV_WC_LOC_PROT_ERR),
-	RKEY_OPS("wrong_rkey_low_bits", .rkey_xor = 0x77),
-	RKEY_OPS("wrong_rkey_index", .rkey_xor = 0x770000),
-	RKEY_OPS("remote_range", .raddr_off = LEN),
-	RKEY_OPS("remote_below", .raddr_off = -8),
-	RKEY_OPS("no_remote_access", .remote_access = IBV_ACCESS_LOCAL_WRITE),
-	RKEY_OPS("qp_without_access", .qp_access = -1,
-		 .or_want = IBV_WC_REM_INV_REQ_ERR),
+	BAD("wrong_rkey_low_bits_write", .op = IBV_WR_RDMA_WRITE, .len = 64,
+	    .rkey_xor = 0x77,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("wrong_rkey_low_bits_read", .op = IBV_WR_RDMA_READ, .len = 64,
+	    .rkey_xor = 0x77,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("wrong_rkey_low_bits_atomic", .op = IBV_WR_ATOMIC_FETCH_AND_ADD, .len = 8,
+	    .rkey_xor = 0x77,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("wrong_rkey_index_write", .op = IBV_WR_RDMA_WRITE, .len = 64,
+	    .rkey_xor = 0x770000,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("wrong_rkey_index_read", .op = IBV_WR_RDMA_READ, .len = 64,
+	    .rkey_xor = 0x770000,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("wrong_rkey_index_atomic", .op = IBV_WR_ATOMIC_FETCH_AND_ADD, .len = 8,
+	    .rkey_xor = 0x770000,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("remote_range_write", .op = IBV_WR_RDMA_WRITE, .len = 64,
+	    .raddr_off = LEN,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("remote_range_read", .op = IBV_WR_RDMA_READ, .len = 64,
+	    .raddr_off = LEN,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("remote_range_atomic", .op = IBV_WR_ATOMIC_FETCH_AND_ADD, .len = 8,
+	    .raddr_off = LEN,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("remote_below_write", .op = IBV_WR_RDMA_WRITE, .len = 64,
+	    .raddr_off = -8,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("remote_below_read", .op = IBV_WR_RDMA_READ, .len = 64,
+	    .raddr_off = -8,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("remote_below_atomic", .op = IBV_WR_ATOMIC_FETCH_AND_ADD, .len = 8,
+	    .raddr_off = -8,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("no_remote_access_write", .op = IBV_WR_RDMA_WRITE, .len = 64,
+	    .remote_access = IBV_ACCESS_LOCAL_WRITE,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("no_remote_access_read", .op = IBV_WR_RDMA_READ, .len = 64,
+	    .remote_access = IBV_ACCESS_LOCAL_WRITE,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("no_remote_access_atomic", .op = IBV_WR_ATOMIC_FETCH_AND_ADD, .len = 8,
+	    .remote_access = IBV_ACCESS_LOCAL_WRITE,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("qp_without_access_write", .op = IBV_WR_RDMA_WRITE, .len = 64,
+	    .qp_access = -1,
+	    .or_want = IBV_WC_REM_INV_REQ_ERR,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("qp_without_access_read", .op = IBV_WR_RDMA_READ, .len = 64,
+	    .qp_access = -1,
+	    .or_want = IBV_WC_REM_INV_REQ_ERR,
+	    .want = IBV_WC_REM_ACCESS_ERR),
+	BAD("qp_without_access_atomic", .op = IBV_WR_ATOMIC_FETCH_AND_ADD, .len = 8,
+	    .qp_access = -1,
+	    .or_want = IBV_WC_REM_INV_REQ_ERR,
+	    .want = IBV_WC_REM_ACCESS_ERR),
 	BAD("address_wraps", .op = IBV_WR_RDMA_WRITE, .len = 4096,
 	    .raddr_off = INT64_MAX, .want = IBV_WC_REM_ACCESS_ERR),
 	{ "access_event", access_event },

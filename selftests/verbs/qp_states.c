@@ -206,47 +206,45 @@ static void all_pairs(const void *arg)
 struct bad_value {
 	const char *what;
 	enum ibv_qp_state from, to;
-	void (*set)(struct ibv_qp_attr *attr);
+	size_t offset, size;
+	uint32_t value;		/* little endian, the rest of the field zero */
 };
 
-static void set_port0(struct ibv_qp_attr *a) { a->port_num = 0; }
-static void set_port2(struct ibv_qp_attr *a) { a->port_num = 2; }
-static void set_pkey(struct ibv_qp_attr *a) { a->pkey_index = 200; }
-static void set_mtu_big(struct ibv_qp_attr *a) { a->path_mtu = IBV_MTU_4096; }
-static void set_mtu_0(struct ibv_qp_attr *a) { a->path_mtu = 0; }
-static void set_mtu_7(struct ibv_qp_attr *a) { a->path_mtu = 7; }
-static void set_dest_rd(struct ibv_qp_attr *a) { a->max_dest_rd_atomic = 255; }
-static void set_rd(struct ibv_qp_attr *a) { a->max_rd_atomic = 255; }
-static void set_rnr_timer(struct ibv_qp_attr *a) { a->min_rnr_timer = 32; }
-static void set_timeout(struct ibv_qp_attr *a) { a->timeout = 32; }
-static void set_retry(struct ibv_qp_attr *a) { a->retry_cnt = 8; }
-static void set_rnr_retry(struct ibv_qp_attr *a) { a->rnr_retry = 8; }
-static void set_no_grh(struct ibv_qp_attr *a) { a->ah_attr.is_global = 0; }
-static void set_sgid(struct ibv_qp_attr *a) { a->ah_attr.grh.sgid_index = 250; }
-static void set_av_port(struct ibv_qp_attr *a) { a->ah_attr.port_num = 3; }
-static void set_dgid(struct ibv_qp_attr *a)
-{
-	memset(&a->ah_attr.grh.dgid, 0, sizeof(a->ah_attr.grh.dgid));
+#define VALUE(text, from_, to_, field, value_) { \
+	.what = text, .from = S(from_), .to = S(to_), \
+	.offset = offsetof(struct ibv_qp_attr, field), \
+	.size = sizeof(((struct ibv_qp_attr *)NULL)->field), \
+	.value = value_, \
 }
 
 static const struct bad_value bad_values[] = {
-	{ "port 0", S(RESET), S(INIT), set_port0 },
-	{ "port 2", S(RESET), S(INIT), set_port2 },
-	{ "pkey index 200", S(RESET), S(INIT), set_pkey },
-	{ "path MTU 4096 on a 1500 byte netdev", S(INIT), S(RTR), set_mtu_big },
-	{ "path MTU code 0", S(INIT), S(RTR), set_mtu_0 },
-	{ "path MTU code 7", S(INIT), S(RTR), set_mtu_7 },
-	{ "max_dest_rd_atomic 255", S(INIT), S(RTR), set_dest_rd },
-	{ "min_rnr_timer 32", S(INIT), S(RTR), set_rnr_timer },
-	{ "AV without GRH", S(INIT), S(RTR), set_no_grh },
-	{ "sgid index past the table", S(INIT), S(RTR), set_sgid },
-	{ "AV of port 3", S(INIT), S(RTR), set_av_port },
-	{ "zero destination GID", S(INIT), S(RTR), set_dgid },
-	{ "max_rd_atomic 255", S(RTR), S(RTS), set_rd },
-	{ "timeout 32", S(RTR), S(RTS), set_timeout },
-	{ "retry_cnt 8", S(RTR), S(RTS), set_retry },
-	{ "rnr_retry 8", S(RTR), S(RTS), set_rnr_retry },
+	VALUE("port 0", RESET, INIT, port_num, 0),
+	VALUE("port 2", RESET, INIT, port_num, 2),
+	VALUE("pkey index 200", RESET, INIT, pkey_index, 200),
+	VALUE("path MTU 4096 on a 1500 byte netdev", INIT, RTR, path_mtu,
+	      IBV_MTU_4096),
+	VALUE("path MTU code 0", INIT, RTR, path_mtu, 0),
+	VALUE("path MTU code 7", INIT, RTR, path_mtu, 7),
+	VALUE("max_dest_rd_atomic 255", INIT, RTR, max_dest_rd_atomic, 255),
+	VALUE("min_rnr_timer 32", INIT, RTR, min_rnr_timer, 32),
+	VALUE("AV without GRH", INIT, RTR, ah_attr.is_global, 0),
+	VALUE("sgid index past the table", INIT, RTR, ah_attr.grh.sgid_index,
+	      250),
+	VALUE("AV of port 3", INIT, RTR, ah_attr.port_num, 3),
+	VALUE("zero destination GID", INIT, RTR, ah_attr.grh.dgid, 0),
+	VALUE("max_rd_atomic 255", RTR, RTS, max_rd_atomic, 255),
+	VALUE("timeout 32", RTR, RTS, timeout, 32),
+	VALUE("retry_cnt 8", RTR, RTS, retry_cnt, 8),
+	VALUE("rnr_retry 8", RTR, RTS, rnr_retry, 8),
 };
+
+static void set_value(struct ibv_qp_attr *attr, const struct bad_value *b)
+{
+	uint8_t *field = (uint8_t *)attr + b->offset;
+
+	memset(field, 0, b->size);
+	memcpy(field, &b->value, b->size < 4 ? b->size : 4);
+}
 
 static void bad_values_refused(const void *arg)
 {
@@ -266,7 +264,7 @@ static void bad_values_refused(const void *arg)
 		edge_find(IBV_QPT_RC, b->from, b->to, &must, &may);
 		good_attr(&e, &attr);
 		attr.qp_state = b->to;
-		b->set(&attr);
+		set_value(&attr, b);
 		rc = ibv_modify_qp(q.qp, &attr, must | IBV_QP_STATE);
 		VT_EXPECT(rc, "%s was accepted", b->what);
 		VT_EXPECT(vt_state(&q) == b->from, "%s changed the state",
