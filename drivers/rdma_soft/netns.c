@@ -17,6 +17,7 @@
 #include <linux/ipv6.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/net.h>
 #include <linux/netfilter_ipv4.h>
 #include <linux/netfilter_ipv6.h>
 #include <linux/slab.h>
@@ -28,6 +29,7 @@
 
 #include "link.h"
 #include "net_rx.h"
+#include "path.h"
 #include "proto/hdr.h"
 
 /**
@@ -89,6 +91,23 @@ bool rsoft_hw_gso_enabled(void)
 	return READ_ONCE(rsoft_hw_gso_on);
 }
 
+/* Paths decide again: what they cached was decided with the old value. */
+static int rsoft_hw_gso_set(void *data, u64 val)
+{
+	WRITE_ONCE(rsoft_hw_gso_on, !!val);
+	rsoft_path_flush();
+	return 0;
+}
+
+static int rsoft_hw_gso_get(void *data, u64 *val)
+{
+	*val = rsoft_hw_gso_enabled();
+	return 0;
+}
+
+DEFINE_DEBUGFS_ATTRIBUTE(rsoft_hw_gso_fops, rsoft_hw_gso_get, rsoft_hw_gso_set,
+			 "%llu\n");
+
 static void rsoft_netns_unref(struct rsoft_netns *ns)
 {
 	if (refcount_dec_and_test(&ns->ref))
@@ -122,11 +141,22 @@ static int rsoft_sock_open(struct net *net, int family, struct sock **res)
 	return 0;
 }
 
+/*
+ * Not udp_tunnel_sock_release(): on some kernels it waits for readers of the
+ * socket's private data, which this one has none of. UDP frees the socket
+ * itself after an RCU period.
+ */
 static void rsoft_sock_close(struct sock **sk)
 {
-	if (*sk)
-		rsoft_udp_tunnel_sock_release(*sk);
+	struct socket *sock;
+
+	if (!*sk)
+		return;
+
+	sock = (*sk)->sk_socket;
 	*sk = NULL;
+	kernel_sock_shutdown(sock, SHUT_RDWR);
+	sock_release(sock);
 }
 
 static void rsoft_netns_unhook(struct rsoft_netns *ns, struct net *net)
@@ -297,7 +327,8 @@ int rsoft_netns_init(void)
 	/* A kernel without debugfs runs with the defaults. */
 	rsoft_debugfs = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	debugfs_create_bool("hook", 0644, rsoft_debugfs, &rsoft_hook_on);
-	debugfs_create_bool("hw_gso", 0644, rsoft_debugfs, &rsoft_hw_gso_on);
+	debugfs_create_file_unsafe("hw_gso", 0644, rsoft_debugfs, NULL,
+				   &rsoft_hw_gso_fops);
 	return 0;
 }
 

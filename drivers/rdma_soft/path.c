@@ -226,7 +226,8 @@ static int rsoft_dev_is_uso_nic(struct net_device *dev,
 
 /*
  * Devices that segment in hardware: netdevs of virtual kinds have no parent
- * and either pass a super-packet on whole or let the kernel segment it.
+ * and either pass a super-packet on whole or let the kernel segment it. What
+ * lies behind the far end of a veth is not seen.
  */
 static bool rsoft_path_hits_nic(struct net_device *dev)
 {
