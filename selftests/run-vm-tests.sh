@@ -6,7 +6,7 @@
 #
 #   run-vm-tests.sh              every test of the suite 'check'
 #   run-vm-tests.sh PATTERN      tests whose name contains PATTERN, any suite;
-#                                PATTERN may be TEST:SUBTEST for C programs
+#                                PATTERN may be TEST:SUBTEST
 #   run-vm-tests.sh --list       the names
 #   --suite NAME                 check (default), perftest or all
 #   --driver rxe                 the same tests on in-tree rxe (to judge a test)
@@ -47,44 +47,6 @@ list_tests()
 		p != "" ? index($1, p) : (s == "all" || $4 == s) { print $1 }
 	' "$HERE/tests.list"
 }
-
-while (($#)); do
-	case $1 in
-	--suite) SUITE=${2:?--suite needs a name}; shift ;;
-	--driver) DRIVER=${2:?--driver needs a name}; shift ;;
-	--rig) RIG=${2:?--rig needs 1ns or 2ns}; shift ;;
-	--out) LOGDIR=${2:?--out needs a folder}; shift ;;
-	--list) list_tests all ''; exit 0 ;;
-	-h | --help) usage; exit 0 ;;
-	-*) die "unknown option $1, see --help" ;;
-	*) PATTERN=$1 ;;
-	esac
-	shift
-done
-
-SUBTEST=
-if [[ $PATTERN == *:* ]]; then
-	SUBTEST=${PATTERN#*:}
-	PATTERN=${PATTERN%%:*}
-fi
-case $DRIVER in
-rxe) RIG=${RIG:-1ns} ;;
-*) RIG=${RIG:-2ns} ;;
-esac
-
-mapfile -t TESTS < <(list_tests "$SUITE" "$PATTERN")
-# an exact name means only that test
-for t in "${TESTS[@]}"; do
-	[ "$t" != "$PATTERN" ] || TESTS=("$t")
-done
-((${#TESTS[@]})) || die "no test matches '${PATTERN:-$SUITE}': see --list"
-
-make -s -f "$TREE/scripts/selftests.mk" -C "$TREE" selftests >&2 ||
-	die "the test programs do not build: run 'make selftests'"
-if [ "$DRIVER" != rxe ] && ! [ -f "$TREE/drivers/rdma_soft/rdma_soft.ko" ]; then
-	die "drivers/rdma_soft/rdma_soft.ko is missing: run 'make modules'"
-fi
-mkdir -p "$LOGDIR" || die "cannot create $LOGDIR"
 
 declare -A RESULT=()
 PASS=0 FAIL=0 SKIP=0
@@ -172,6 +134,7 @@ boot()
 	CURRENT=
 	SUBBAD=0
 	"$HERE/vm/run-vm.sh" --timeout "$limit" --out "$LOGDIR" \
+		--netdev hubport,hubid=0 \
 		--env "DRIVER=$DRIVER" --env "RIG=$RIG" --env OUT=/out \
 		--env "KTAP_PATTERN=$SUBTEST" \
 		--script "$HERE/run.sh" "$@" > "$fifo" 2> "$LOGDIR/vm.stderr" &
@@ -187,6 +150,8 @@ boot()
 	case $rc in
 	0 | 1) ;;
 	*)
+		# a test that was running is counted by the caller
+		[ -n "$CURRENT" ] || FAIL=$((FAIL + 1))
 		echo "# the VM ended with status $rc: see $LOGDIR"
 		tail -n 20 "$LOGDIR/vm.stderr" | sed 's/^/# vm: /' ;;
 	esac
@@ -201,29 +166,81 @@ missing()
 	done
 }
 
-boots=0
-while mapfile -t rest < <(missing) && ((${#rest[@]} && boots < MAX_BOOTS)); do
-	boots=$((boots + 1))
-	boot "${rest[@]}"
-	if [ -n "$CURRENT" ]; then
-		echo "not ok - $CURRENT # the VM died in this test"
-		RESULT[$CURRENT]=bad
-		FAIL=$((FAIL + 1))
-	elif [ -z "$GUEST_PLAN" ]; then
-		break
+# parse ARGUMENTS: sets the options and TESTS.
+parse()
+{
+	local t
+	while (($#)); do
+		case $1 in
+		--suite) SUITE=${2:?--suite needs a name}; shift ;;
+		--driver) DRIVER=${2:?--driver needs a name}; shift ;;
+		--rig) RIG=${2:?--rig needs 1ns or 2ns}; shift ;;
+		--out) LOGDIR=${2:?--out needs a folder}; shift ;;
+		--list) list_tests all ''; exit 0 ;;
+		-h | --help) usage; exit 0 ;;
+		-*) die "unknown option $1, see --help" ;;
+		*) PATTERN=$1 ;;
+		esac
+		shift
+	done
+
+	SUBTEST=
+	if [[ $PATTERN == *:* ]]; then
+		SUBTEST=${PATTERN#*:}
+		PATTERN=${PATTERN%%:*}
 	fi
-done
-for t in "${rest[@]}"; do
-	[ -z "${RESULT[$t]:-}" ] || continue
-	echo "not ok - $t # no result"
-	FAIL=$((FAIL + 1))
-done
-if ((PASS + FAIL + SKIP == 0)); then
-	echo "# no test ran"
-	FAIL=1
-fi
-for t in "${!RESULT[@]}"; do
-	[ "${RESULT[$t]}" = ok ] || echo "# failed: $t"
-done
-echo "# totals pass:$PASS fail:$FAIL skip:$SKIP"
-((FAIL == 0))
+	case $DRIVER in
+	rxe) RIG=${RIG:-1ns} ;;
+	*) RIG=${RIG:-2ns} ;;
+	esac
+
+	mapfile -t TESTS < <(list_tests "$SUITE" "$PATTERN")
+	# an exact name means only that test
+	for t in "${TESTS[@]}"; do
+		[ "$t" != "$PATTERN" ] || TESTS=("$t")
+	done
+	((${#TESTS[@]})) || die "no test matches '${PATTERN:-$SUITE}': see --list"
+
+	make -s -f "$TREE/scripts/selftests.mk" -C "$TREE" selftests >&2 ||
+		die "the test programs do not build: run 'make selftests'"
+	if [ "$DRIVER" != rxe ] && ! [ -f "$TREE/drivers/rdma_soft/rdma_soft.ko" ]; then
+		die "drivers/rdma_soft/rdma_soft.ko is missing: run 'make modules'"
+	fi
+	mkdir -p "$LOGDIR" || die "cannot create $LOGDIR"
+}
+
+# What is read so far may be edited while the tests run: all of it is functions.
+main()
+{
+	local boots=0 t
+	local -a rest=()
+	parse "$@"
+	while mapfile -t rest < <(missing) && ((${#rest[@]} && boots < MAX_BOOTS)); do
+		boots=$((boots + 1))
+		boot "${rest[@]}"
+		if [ -n "$CURRENT" ]; then
+			echo "not ok - $CURRENT # the VM died in this test"
+			RESULT[$CURRENT]=bad
+			FAIL=$((FAIL + 1))
+		elif [ -z "$GUEST_PLAN" ]; then
+			break
+		fi
+	done
+	for t in "${rest[@]}"; do
+		[ -z "${RESULT[$t]:-}" ] || continue
+		echo "not ok - $t # no result"
+		FAIL=$((FAIL + 1))
+	done
+	if ((PASS + FAIL + SKIP == 0)); then
+		echo "# no test ran"
+		FAIL=1
+	fi
+	for t in "${!RESULT[@]}"; do
+		[ "${RESULT[$t]}" = ok ] || echo "# failed: $t"
+	done
+	echo "# totals pass:$PASS fail:$FAIL skip:$SKIP"
+	((FAIL == 0))
+}
+
+main "$@"
+exit

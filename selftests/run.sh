@@ -7,7 +7,7 @@
 #
 #   run.sh TEST...           names of selftests/tests.list
 #   DRIVER=rxe RIG=1ns run.sh TEST...   the same test on in-tree rxe
-#   KTAP_PATTERN=text        only the subtests of C programs that contain text
+#   KTAP_PATTERN=text        only the subtests whose name contains text
 #
 # A test is TEST.sh, or a C program build/selftests/TEST that gets the standard
 # rig of lib/net.sh. After each test the kernel log is scanned; what it left
@@ -82,7 +82,7 @@ run_limited()
 			stop_leftovers "$pid"
 			return 124
 		fi
-		sleep 0.1
+		pause 0.1
 	done
 	wait "$pid"
 	rc=$?

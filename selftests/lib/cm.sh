@@ -8,14 +8,16 @@ CM_TIMEOUT=${CM_TIMEOUT:-40}
 # cm_listening PORT: an rdma_cm listener of namespace b on that port.
 cm_listening()
 {
+	# asking costs the server more CPU time than its start: ask seldom
+	pause 0.2
 	in_b rdma resource show cm_id 2> /dev/null |
 		grep -q "state LISTEN.*:$1\b"
 }
 
-# tcp_listening PORT
+# tcp_listening PORT: the same for TCP, in the namespace of the server.
 tcp_listening()
 {
-	listening "$NSB" "$1"
+	listening "$SERVER_PID" "$1"
 }
 
 # run_both READY PORT SERVER-COMMAND -- CLIENT-COMMAND
@@ -23,7 +25,7 @@ tcp_listening()
 # SERVER_STAYS=1: a server that serves for ever; it is stopped.
 run_both()
 {
-	local ready=$1 port=$2 rc_s=0 rc_c=0 spid
+	local ready=$1 port=$2 rc_s=0 rc_c=0 SERVER_PID
 	local -a server=()
 	shift 2
 	while [ "$1" != -- ]; do
@@ -33,20 +35,21 @@ run_both()
 	shift
 	OUT_S=$(mktemp)
 	OUT_C=$(mktemp)
-	in_b timeout -k 1 "$CM_TIMEOUT" "${server[@]}" > "$OUT_S" 2>&1 < /dev/null &
-	spid=$!
+	( exec_b timeout -k 1 "$CM_TIMEOUT" "${server[@]}" \
+		> "$OUT_S" 2>&1 < /dev/null ) &
+	SERVER_PID=$!
 	if ! wait_for 10 "$ready" "$port"; then
-		kill "$spid"
+		kill "$SERVER_PID"
 		note "server: $(tail -n 5 "$OUT_S")"
 		fail "'${server[*]}' does not listen on port $port"
 	fi
 	in_a timeout -k 1 "$CM_TIMEOUT" "$@" > "$OUT_C" 2>&1 < /dev/null || rc_c=$?
 	if [ -n "${SERVER_STAYS:-}" ]; then
-		kill "$spid"
-		wait "$spid"
+		kill "$SERVER_PID"
+		wait "$SERVER_PID"
 	else
-		wait_for 5 proc_gone "$spid" || kill "$spid"
-		wait "$spid" || rc_s=$?
+		wait_for 5 proc_gone "$SERVER_PID" || kill "$SERVER_PID"
+		wait "$SERVER_PID" || rc_s=$?
 	fi
 	if ((rc_c || rc_s)); then
 		tail -n 8 "$OUT_S" | sed 's/^/# server: /'

@@ -23,17 +23,20 @@ B6=fd09::2
 MACA=02:09:00:00:00:0a
 MACB=02:09:00:00:00:0b
 
-# in_a CMD..., in_b CMD...: run in the namespace of that end.
+# in_a CMD..., in_b CMD...: run in the namespace of that end; exec_b replaces
+# the shell, so that its pid becomes the command's.
 if [ "$RIG" = 2ns ]; then
 	NSA=a
 	NSB=b
 	in_a() { ip netns exec a "$@"; }
 	in_b() { ip netns exec b "$@"; }
+	exec_b() { exec ip netns exec b "$@"; }
 else
 	NSA=
 	NSB=
 	in_a() { "$@"; }
 	in_b() { "$@"; }
+	exec_b() { exec "$@"; }
 fi
 
 # setup_ns NAME...: namespaces with lo up and no DAD delay.
@@ -125,6 +128,15 @@ rig_up()
 	export VT_NS_A=${NSA:+/run/netns/$NSA} VT_NS_B=${NSB:+/run/netns/$NSB}
 }
 
+# netdevs_all: every netdev of this namespace that a test may have made.
+netdevs_all()
+{
+	local kind
+	for kind in vlan macvlan ipvlan bond bridge veth dummy; do
+		ip -br link show type $kind
+	done | sed 's/[@ ].*//'
+}
+
 # rig_down: whatever any test left: links, namespaces, interfaces, rules.
 rig_down()
 {
@@ -132,14 +144,13 @@ rig_down()
 	for dev in $(links_all); do
 		rdma link del "$dev"
 	done
-	for ns in $(ip netns list | cut -d' ' -f1); do
-		ip netns del "$ns"
+	for ns in /run/netns/*; do
+		[ ! -e "$ns" ] || ip netns del "${ns##*/}"
 	done
-	for dev in $(ip -br link show type veth | cut -d@ -f1) \
-		$(ip -br link show type dummy | cut -d' ' -f1) \
-		$(ip -br link show type macvlan | cut -d@ -f1); do
+	for dev in $(netdevs_all); do
 		ip link del "$dev" 2> /dev/null
 	done
+	[ "$RIG" = 1ns ] || return 0
 	for f in -4 -6; do
 		ip $f rule show pref 32000 | grep -q local || continue
 		ip $f rule add pref 0 lookup local

@@ -17,6 +17,15 @@ DMESG_BAD+='|suspicious RCU|sleeping function|leak|refcount_t'
 DMESG_BAD+='|unregister_netdevice: waiting|blocked for more than'
 DMESG_BAD+='|detected stall|soft lockup|Call Trace'
 
+# pause SECONDS: sleep without starting a process (the guest is slow at that).
+exec {PAUSE_FD}<> <(:)
+pause()
+{
+	local unused
+	read -r -t "$1" -u "$PAUSE_FD" unused
+	return 0
+}
+
 # wait_for SECONDS CMD...: poll until CMD succeeds.
 wait_for()
 {
@@ -24,7 +33,7 @@ wait_for()
 	shift
 	until "$@"; do
 		((SECONDS < end)) || return 1
-		sleep 0.05
+		pause 0.05
 	done
 }
 
@@ -94,7 +103,10 @@ link_del()
 
 links_all()
 {
-	rdma link show | sed -n 's,^link \([^/]*\)/.*,\1,p'
+	local dev
+	for dev in /sys/class/infiniband/*; do
+		[ ! -e "$dev" ] || echo "${dev##*/}"
+	done
 }
 
 link_exists()
@@ -136,13 +148,16 @@ gid_of()
 }
 
 # gid_index DEV ADDRESS: index of the RoCE v2 GID, fails if there is none.
+# Tests make few addresses: the first entries are enough.
 gid_index()
 {
-	local port=/sys/class/infiniband/$1/ports/1 gid i
-	gid=$(gid_of "$2")
-	for i in $(grep -lx "$gid" "$port"/gids/* 2> /dev/null); do
-		i=${i##*/}
-		if grep -q 'RoCE v2' "$port/gid_attrs/types/$i" 2> /dev/null; then
+	local port=/sys/class/infiniband/$1/ports/1 want gid type i
+	want=$(gid_of "$2")
+	for ((i = 0; i < 32; i++)); do
+		{ read -r gid < "$port/gids/$i"; } 2> /dev/null || continue
+		[ "$gid" = "$want" ] || continue
+		{ read -r type < "$port/gid_attrs/types/$i"; } 2> /dev/null
+		if [ "${type:-}" = 'RoCE v2' ]; then
 			echo "$i"
 			return 0
 		fi
@@ -171,25 +186,13 @@ dmesg_bad()
 	dmesg --color=never | grep -E "$DMESG_BAD"
 }
 
-# bg_server LOG CMD...: start in the background, pid in BG_PID.
-bg_server()
-{
-	local log=$1
-	shift
-	"$@" > "$log" 2>&1 &
-	BG_PID=$!
-}
-
-# listening NS PORT: does a TCP socket listen there?
+# listening PID PORT: does a TCP socket listen there in that process' netns?
 listening()
 {
 	local hex
 	hex=$(printf ':%04X 0' "$2")
-	if [ -n "$1" ]; then
-		ip netns exec "$1" cat /proc/net/tcp /proc/net/tcp6
-	else
-		cat /proc/net/tcp /proc/net/tcp6
-	fi | grep -qE "${hex}[^ ]*:0000 0A"
+	cat "/proc/$1/net/tcp" "/proc/$1/net/tcp6" 2> /dev/null |
+		grep -qE "${hex}[^ ]*:0000 0A"
 }
 
 # proc_gone PID

@@ -38,7 +38,7 @@ traffic_moving()
 	local before i
 	before=$(traffic_bytes)
 	for i in 1 2 3 4; do
-		sleep 0.1
+		pause 0.1
 		traffic_flows "$before" && return 0
 		# a busy host stops the whole VM for longer than that
 		note "no bytes moved in try $i of 100 ms"

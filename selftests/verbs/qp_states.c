@@ -210,32 +210,32 @@ struct bad_value {
 	uint32_t value;		/* little endian, the rest of the field zero */
 };
 
-#define VALUE(text, from_, to_, field, value_) { \
+#define VALUE(text, from_, to_, field, bytes, value_) { \
 	.what = text, .from = S(from_), .to = S(to_), \
 	.offset = offsetof(struct ibv_qp_attr, field), \
-	.size = sizeof(((struct ibv_qp_attr *)NULL)->field), \
+	.size = bytes, \
 	.value = value_, \
 }
 
 static const struct bad_value bad_values[] = {
-	VALUE("port 0", RESET, INIT, port_num, 0),
-	VALUE("port 2", RESET, INIT, port_num, 2),
-	VALUE("pkey index 200", RESET, INIT, pkey_index, 200),
-	VALUE("path MTU 4096 on a 1500 byte netdev", INIT, RTR, path_mtu,
+	VALUE("port 0", RESET, INIT, port_num, 1, 0),
+	VALUE("port 2", RESET, INIT, port_num, 1, 2),
+	VALUE("pkey index 200", RESET, INIT, pkey_index, 2, 200),
+	VALUE("path MTU 4096 on a 1500 byte netdev", INIT, RTR, path_mtu, 4,
 	      IBV_MTU_4096),
-	VALUE("path MTU code 0", INIT, RTR, path_mtu, 0),
-	VALUE("path MTU code 7", INIT, RTR, path_mtu, 7),
-	VALUE("max_dest_rd_atomic 255", INIT, RTR, max_dest_rd_atomic, 255),
-	VALUE("min_rnr_timer 32", INIT, RTR, min_rnr_timer, 32),
-	VALUE("AV without GRH", INIT, RTR, ah_attr.is_global, 0),
-	VALUE("sgid index past the table", INIT, RTR, ah_attr.grh.sgid_index,
+	VALUE("path MTU code 0", INIT, RTR, path_mtu, 4, 0),
+	VALUE("path MTU code 7", INIT, RTR, path_mtu, 4, 7),
+	VALUE("max_dest_rd_atomic 255", INIT, RTR, max_dest_rd_atomic, 1, 255),
+	VALUE("min_rnr_timer 32", INIT, RTR, min_rnr_timer, 1, 32),
+	VALUE("AV without GRH", INIT, RTR, ah_attr.is_global, 1, 0),
+	VALUE("sgid index past the table", INIT, RTR, ah_attr.grh.sgid_index, 1,
 	      250),
-	VALUE("AV of port 3", INIT, RTR, ah_attr.port_num, 3),
-	VALUE("zero destination GID", INIT, RTR, ah_attr.grh.dgid, 0),
-	VALUE("max_rd_atomic 255", RTR, RTS, max_rd_atomic, 255),
-	VALUE("timeout 32", RTR, RTS, timeout, 32),
-	VALUE("retry_cnt 8", RTR, RTS, retry_cnt, 8),
-	VALUE("rnr_retry 8", RTR, RTS, rnr_retry, 8),
+	VALUE("AV of port 3", INIT, RTR, ah_attr.port_num, 1, 3),
+	VALUE("zero destination GID", INIT, RTR, ah_attr.grh.dgid, 16, 0),
+	VALUE("max_rd_atomic 255", RTR, RTS, max_rd_atomic, 1, 255),
+	VALUE("timeout 32", RTR, RTS, timeout, 1, 32),
+	VALUE("retry_cnt 8", RTR, RTS, retry_cnt, 1, 8),
+	VALUE("rnr_retry 8", RTR, RTS, rnr_retry, 1, 8),
 };
 
 static void set_value(struct ibv_qp_attr *attr, const struct bad_value *b)
