@@ -22,14 +22,29 @@ echo "$VM_NAME" >/proc/sys/kernel/hostname
 ulimit -l unlimited
 ulimit -c 0
 
-# The virtio ports carry the job's output. They can be opened only once, so the
-# job gets pipes: writing to /dev/stderr works.
-for p in /sys/class/virtio-ports/*; do
-	read -r n <"$p/name"
-	case $n in
-	vm.out) out=/dev/${p##*/} ;;
-	vm.err) err=/dev/${p##*/} ;;
-	esac
+# The virtio ports carry the job's output; QEMU announces them one by one. They
+# can be opened only once, so the job gets pipes: writing to /dev/stderr works.
+find_ports()
+{
+	local p n
+	for p in /sys/class/virtio-ports/*; do
+		n=
+		read -r n 2>/dev/null <"$p/name"
+		case $n in
+		vm.out) out=/dev/${p##*/} ;;
+		vm.err) err=/dev/${p##*/} ;;
+		esac
+	done
+	[ -c "$out" ] && [ -c "$err" ]
+}
+have_terminal() { [ -c /dev/hvc0 ]; }
+
+out='' err=''
+ready=find_ports
+[ "$VM_MODE" != shell ] || ready=have_terminal
+for ((i = 0; i < 3000; i++)); do
+	$ready && break
+	read -r -t 0.02 <>/dev/console	# a pause without a process
 done
 
 # What the job left running would keep the pipes open.

@@ -42,7 +42,7 @@ cat >/run/bashrc <<RC
 [ ! -r /etc/bash.bashrc ] || . /etc/bash.bashrc
 . "\$VM_LIB"
 $inside
-echo "Debian kernel $(uname -r) in QEMU. $hint"
+printf '%s\n' $(printf %q "Debian kernel $(uname -r) in QEMU. $hint")
 echo "Ctrl-D ends the VM, Ctrl-A X kills it."
 RC
 exec "${enter[@]}" bash --rcfile /run/bashrc -i
