@@ -31,7 +31,7 @@ static int ack_send(struct rsoft_qp *qp, u8 opcode, u32 psn, u8 syn, u32 msn,
 
 	rsoft_tx_init(&tx, qp, &qp->recv);
 	err = rsoft_tx_packet(&tx, path, &pkt, NULL, 0, &why);
-	return err ?: rsoft_tx_flush(&tx);
+	return err ?: rsoft_tx_flush(&tx, &qp->resp.tx_refused);
 }
 
 static u32 ack_psn(const struct rsoft_qp *qp)
@@ -45,24 +45,31 @@ void rsoft_ack_flush(struct rsoft_qp *qp)
 		return;
 	if (ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, ack_psn(qp),
 		     RSOFT_SYN_ACK | RSOFT_CREDITS_INVALID, qp->resp.msn, 0)) {
-		rsoft_timer_tx(qp, &qp->resp.tx_timer, RSOFT_TX_WAIT_NS);
+		rsoft_timer_tx(qp, &qp->resp.tx_timer,
+			       rsoft_tx_wait_ns(qp->resp.tx_refused));
 		return;
 	}
 	qp->resp.ack_due = false;
 	rsoft_count(qp->dev, RSOFT_CNT_ACK_SENT);
 }
 
-void rsoft_ack_nak(struct rsoft_qp *qp, enum rsoft_nak code)
+int rsoft_ack_nak(struct rsoft_qp *qp, enum rsoft_nak code)
 {
+	int err;
+
 	qp->resp.ack_due = false;
-	rsoft_count(qp->dev, RSOFT_CNT_NAK_SENT);
-	ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, qp->resp.epsn,
-		 RSOFT_SYN_NAK | code, qp->resp.msn, 0);
+	err = ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, qp->resp.epsn,
+		       RSOFT_SYN_NAK | code, qp->resp.msn, 0);
+	if (!err)
+		rsoft_count(qp->dev, RSOFT_CNT_NAK_SENT);
+	return err;
 }
 
 void rsoft_ack_rnr(struct rsoft_qp *qp)
 {
 	qp->resp.ack_due = false;
+	/* what follows the refused request is no gap */
+	qp->resp.nak_sent = true;
 	rsoft_count(qp->dev, RSOFT_CNT_RNR_SENT);
 	ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, qp->resp.epsn,
 		 RSOFT_SYN_RNR | (qp->min_rnr_enc & RSOFT_SYN_VALUE_MASK),

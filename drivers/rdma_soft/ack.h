@@ -33,8 +33,10 @@ void rsoft_ack_flush(struct rsoft_qp *qp);
  * @code: what went wrong
  *
  * It acknowledges all earlier requests, so an ACK owed is owed no more.
+ *
+ * Return: 0, -EAGAIN if the stack refused it.
  */
-void rsoft_ack_nak(struct rsoft_qp *qp, enum rsoft_nak code);
+int rsoft_ack_nak(struct rsoft_qp *qp, enum rsoft_nak code);
 
 /**
  * rsoft_ack_rnr() - send an RNR NAK for the expected PSN

@@ -60,6 +60,27 @@ static int tx_start(struct rsoft_tx *tx, struct rsoft_path *path, u32 wire)
 	return 0;
 }
 
+/* The fragment has @wire bytes in one piece left. */
+static bool tx_refill(struct page_frag *frag, u32 wire)
+{
+	u32 order = get_order(wire);
+	struct page *page;
+
+	if (skb_page_frag_refill(wire, frag, GFP_ATOMIC | __GFP_NOWARN) &&
+	    frag->size - frag->offset >= wire)
+		return true;
+	/* large pages are short: take just what this packet needs */
+	page = alloc_pages(GFP_ATOMIC | __GFP_COMP | __GFP_NOWARN, order);
+	if (!page)
+		return false;
+	if (frag->page)
+		put_page(frag->page);
+	frag->page = page;
+	frag->offset = 0;
+	frag->size = PAGE_SIZE << order;
+	return true;
+}
+
 /* Address of @wire writable bytes behind the skb's data; not yet part of it. */
 static void *tx_room(struct rsoft_tx *tx, u32 wire)
 {
@@ -69,8 +90,7 @@ static void *tx_room(struct rsoft_tx *tx, u32 wire)
 
 	if (!n && wire <= skb_tailroom(skb) && wire <= TX_LINEAR_MAX)
 		return skb_tail_pointer(skb);
-	if (!skb_page_frag_refill(wire, frag, GFP_ATOMIC | __GFP_NOWARN) ||
-	    frag->size - frag->offset < wire)
+	if (!tx_refill(frag, wire))
 		return NULL;
 	if (n == MAX_SKB_FRAGS &&
 	    !skb_can_coalesce(skb, n, frag->page, frag->offset))
@@ -105,7 +125,9 @@ static void tx_commit(struct rsoft_tx *tx, void *at, u32 wire)
 	tx->nsegs++;
 }
 
-static enum rsoft_access tx_gather(u8 *to, struct rsoft_cursor *c, u32 len)
+/* Payload into the packet, and the CRC state on past it. */
+static enum rsoft_access tx_gather(bool fast, u32 *crc, u8 *to,
+				   struct rsoft_cursor *c, u32 len)
 {
 	enum rsoft_access why = RSOFT_ACCESS_OK;
 	const void *from;
@@ -115,26 +137,52 @@ static enum rsoft_access tx_gather(u8 *to, struct rsoft_cursor *c, u32 len)
 		from = rsoft_cursor_next(c, len, &run, &why);
 		if (!from)
 			return why;
-		memcpy(to, from, run);
+		*crc = rsoft_crc_copy(fast, *crc, to, from, run);
 		to += run;
 		len -= run;
 	}
 	return RSOFT_ACCESS_OK;
 }
 
-static void tx_icrc(const struct rsoft_tx *tx, u8 *at, u32 wire)
+/* CRC state in front of the BTH at @at; computed anew if the length differs. */
+static u32 tx_icrc_start(struct rsoft_tx *tx, const u8 *at, u32 wire)
 {
-	u8 pseudo[RSOFT_ICRC_PSEUDO_MAX];
-	u32 bth = sizeof(struct rsoft_bth);
-	__le32 icrc;
-	u32 crc, n;
+	const struct rsoft_flow *flow = &tx->path->flow;
 
-	n = rsoft_icrc_pseudo(pseudo, &tx->path->flow,
-			      tx->e->ip_id + tx->nsegs, wire, at);
-	crc = rsoft_crc32(~0u, pseudo, n);
-	crc = rsoft_crc32(crc, at + bth, wire - bth - RSOFT_ICRC_LEN);
+	if (tx->icrc_len != wire || tx->icrc_path != tx->path) {
+		tx->icrc_base = rsoft_crc_base(flow, wire);
+		tx->icrc_len = wire;
+		tx->icrc_path = tx->path;
+	}
+	return rsoft_icrc_start(&rsoft_icrc_tab, tx->icrc_base, flow->ipv6,
+				tx->e->ip_id + tx->nsegs, at);
+}
+
+/* Headers, payload, pad and iCRC to @at. */
+static enum rsoft_access tx_write(struct rsoft_tx *tx, u8 *at, u32 wire,
+				  struct rsoft_pkt *pkt,
+				  struct rsoft_cursor *c, u32 len)
+{
+	u32 hdr = rsoft_hdr_encode(at, pkt);
+	enum rsoft_access why;
+	__le32 icrc;
+	bool fast;
+	u32 crc;
+
+	crc = tx_icrc_start(tx, at, wire);
+	fast = rsoft_crc_enter(len);
+	crc = rsoft_crc_add(fast, crc, at, hdr);
+	why = tx_gather(fast, &crc, at + hdr, c, len);
+	rsoft_crc_leave(fast);
+	if (why != RSOFT_ACCESS_OK)
+		return why;
+	if (pkt->pad) {
+		memset(at + hdr + len, 0, pkt->pad);
+		crc = rsoft_crc_add(false, crc, at + hdr + len, pkt->pad);
+	}
 	icrc = rsoft_icrc_final(crc);
 	memcpy(at + wire - RSOFT_ICRC_LEN, &icrc, RSOFT_ICRC_LEN);
+	return RSOFT_ACCESS_OK;
 }
 
 int rsoft_tx_packet(struct rsoft_tx *tx, struct rsoft_path *path,
@@ -143,7 +191,6 @@ int rsoft_tx_packet(struct rsoft_tx *tx, struct rsoft_path *path,
 {
 	u32 wire = tx_wire_len(pkt->info, len);
 	bool started = false;
-	u32 hdr;
 	u8 *at;
 
 	if (!tx->skb) {
@@ -157,12 +204,9 @@ int rsoft_tx_packet(struct rsoft_tx *tx, struct rsoft_path *path,
 		goto undo;
 	}
 	pkt->pad = rsoft_pad(len);
-	hdr = rsoft_hdr_encode(at, pkt);
-	*why = len ? tx_gather(at + hdr, c, len) : RSOFT_ACCESS_OK;
+	*why = tx_write(tx, at, wire, pkt, c, len);
 	if (*why != RSOFT_ACCESS_OK)
 		goto undo;
-	memset(at + hdr + len, 0, pkt->pad);
-	tx_icrc(tx, at, wire);
 	tx_commit(tx, at, wire);
 	return 0;
 
@@ -174,7 +218,7 @@ undo:
 	return *why == RSOFT_ACCESS_OK ? -EAGAIN : -EACCES;
 }
 
-int rsoft_tx_flush(struct rsoft_tx *tx)
+int rsoft_tx_flush(struct rsoft_tx *tx, u8 *refused)
 {
 	struct rsoft_tx_meta meta;
 	u32 len;
@@ -188,12 +232,13 @@ int rsoft_tx_flush(struct rsoft_tx *tx)
 	len = tx->skb->len;
 	err = rsoft_net_xmit(tx->path, tx->qp->sock->sk, tx->skb, &meta);
 	tx->skb = NULL;
-	if (err == -EAGAIN) {
-		rsoft_count(tx->qp->dev, RSOFT_CNT_TX_REFUSED);
+	if (err == -EAGAIN && *refused < RSOFT_TX_REFUSED_MAX) {
+		++*refused;
 		return err;
 	}
+	*refused = 0;
 	tx->e->ip_id += meta.nsegs;
-	tx->bytes += len;
+	tx->bytes += len + meta.nsegs * 512;
 	/* anything else is a packet lost on its way */
 	return 0;
 }

@@ -21,7 +21,11 @@
  * @nsegs: packets in @skb
  * @max_segs: packets that may be put in @skb
  * @closed: a shorter packet was added, nothing may follow
- * @bytes: bytes sent by flushes since rsoft_tx_init()
+ * @bytes: bytes sent by flushes since rsoft_tx_init(), and 512 a packet for
+ *         the work that does not depend on its length
+ * @icrc_len: packet length for which @icrc_base holds
+ * @icrc_base: CRC state in front of the BTH for ID 0
+ * @icrc_path: path for which @icrc_base holds
  */
 struct rsoft_tx {
 	struct rsoft_qp *qp;
@@ -33,6 +37,9 @@ struct rsoft_tx {
 	u32 max_segs;
 	bool closed;
 	u32 bytes;
+	u32 icrc_len;
+	u32 icrc_base;
+	const struct rsoft_path *icrc_path;
 };
 
 /**
@@ -77,13 +84,29 @@ int rsoft_tx_packet(struct rsoft_tx *tx, struct rsoft_path *path,
 /**
  * rsoft_tx_flush() - hand the skb under construction to the stack
  * @tx: batch; empty afterwards
+ * @refused: times in a row that the stack refused; counted here
  *
  * Context: BH disabled.
  *
- * Return: 0 if it was sent, or is lost as on a wire (no route); -EAGAIN if the
- * stack refused it: the caller goes back to its first packet and waits.
+ * Return: 0 if it was sent, or is lost as on a wire (no route, or refused
+ * RSOFT_TX_REFUSED_MAX times); -EAGAIN if the stack refused it: the caller goes
+ * back to its first packet and waits for rsoft_tx_wait_ns().
  */
-int rsoft_tx_flush(struct rsoft_tx *tx);
+int rsoft_tx_flush(struct rsoft_tx *tx, u8 *refused);
+
+/* Refusals in a row after which a packet counts as lost. */
+#define RSOFT_TX_REFUSED_MAX 16
+
+/**
+ * rsoft_tx_wait_ns() - how long to wait for the stack to take bytes
+ * @refused: times in a row that it refused
+ *
+ * Return: 100 us, doubled with each refusal up to 6.4 ms.
+ */
+static inline u64 rsoft_tx_wait_ns(u8 refused)
+{
+	return (100ULL * NSEC_PER_USEC) << min_t(u8, refused, 6);
+}
 
 /**
  * rsoft_tx_busy() - does the stack hold too many bytes of this QP

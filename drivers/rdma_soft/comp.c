@@ -222,7 +222,7 @@ static void comp_done(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
 }
 
 static bool comp_place(struct rsoft_qp *qp, struct comp_run *run,
-		       struct rsoft_swqe *wqe, const struct sk_buff *skb,
+		       struct rsoft_swqe *wqe, const struct rsoft_rx *rx,
 		       u32 from, u64 off, u32 len)
 {
 	enum rsoft_access why;
@@ -243,7 +243,7 @@ static bool comp_place(struct rsoft_qp *qp, struct comp_run *run,
 			rsoft_req_fail(qp, wqe, IB_WC_LOC_PROT_ERR);
 			return false;
 		}
-		if (rsoft_rx_copy(skb, from, to, n)) {
+		if (rsoft_rx_copy(rx, from, to, n)) {
 			rsoft_req_fail(qp, wqe, IB_WC_BAD_RESP_ERR);
 			return false;
 		}
@@ -254,7 +254,7 @@ static bool comp_place(struct rsoft_qp *qp, struct comp_run *run,
 }
 
 static void comp_read(struct rsoft_qp *qp, struct comp_run *run,
-		      const struct rsoft_pkt *pkt, const struct sk_buff *skb,
+		      const struct rsoft_pkt *pkt, const struct rsoft_rx *rx,
 		      u32 payload)
 {
 	struct rsoft_swqe *wqe = comp_expected(qp, pkt);
@@ -271,7 +271,7 @@ static void comp_read(struct rsoft_qp *qp, struct comp_run *run,
 		rsoft_req_fail(qp, wqe, IB_WC_BAD_RESP_ERR);
 		return;
 	}
-	if (!comp_place(qp, run, wqe, skb, payload, (u64)idx << qp->mtu_shift,
+	if (!comp_place(qp, run, wqe, rx, payload, (u64)idx << qp->mtu_shift,
 			pkt->payload_len))
 		return;
 	wqe->resp_psn = rsoft_psn_add(pkt->psn, 1);
@@ -315,7 +315,7 @@ static void comp_atomic(struct rsoft_qp *qp, struct comp_run *run,
 }
 
 static void comp_packet(struct rsoft_qp *qp, struct comp_run *run,
-			const struct rsoft_pkt *pkt, const struct sk_buff *skb,
+			const struct rsoft_pkt *pkt, const struct rsoft_rx *rx,
 			u32 payload)
 {
 	if (qp->ibqp.qp_type != IB_QPT_RC ||
@@ -332,7 +332,7 @@ static void comp_packet(struct rsoft_qp *qp, struct comp_run *run,
 		comp_ack(qp, pkt);
 		break;
 	case RSOFT_KIND_READ_RESP:
-		comp_read(qp, run, pkt, skb, payload);
+		comp_read(qp, run, pkt, rx, payload);
 		break;
 	case RSOFT_KIND_ATOMIC_ACK:
 		comp_atomic(qp, run, pkt);
@@ -355,7 +355,7 @@ void rsoft_comp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx)
 			rsoft_count_drop(qp->dev, why);
 			continue;
 		}
-		comp_packet(qp, &run, &pkt, rx->skb, payload);
+		comp_packet(qp, &run, &pkt, rx, payload);
 	}
 	rsoft_cursor_release(&run.c);
 }

@@ -1,109 +1,111 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CRC-32 of packets. Where the kernel's crc32_le() uses the CPU's carry-less
- * multiplication, it is all there is to it. Older kernels have that code only
- * behind the crypto interface, as a module: ask for it once, check its answer,
- * and use it for what is long enough to pay for saving the FPU registers.
+ * CRC-32 of packets: by the CPU's carry-less multiplication where there are
+ * enough bytes and vector registers may be used, else by the kernel's
+ * crc32_le(), which newer kernels speed up by themselves.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include "crc.h"
 
+#include <linux/cache.h>
 #include <linux/crc32.h>
-
-#ifdef RDMA_SOFT_HAVE_CRC32_OPTIMIZATIONS
-
-void rsoft_crc_init(void)
-{
-}
-
-void rsoft_crc_exit(void)
-{
-}
-
-u32 rsoft_crc32(u32 crc, const void *p, size_t len)
-{
-	return crc32_le(crc, p, len);
-}
-
-#else
-
-#include <crypto/hash.h>
-#include <linux/err.h>
-#include <linux/printk.h>
+#include <linux/init.h>
+#include <linux/jump_label.h>
+#include <linux/kernel.h>
 #include <linux/string.h>
 
-/* Below this, saving the FPU registers costs more than it gains. */
-#define ACCEL_MIN	128
+#include "crc_x86.h"
 
-static struct crypto_shash *accel;
+struct rsoft_icrc_tab rsoft_icrc_tab __ro_after_init;
 
-/*
- * The state of "crc32" is the 32-bit CRC in CPU order, not inverted. accel_ok()
- * verifies that before anybody relies on it.
- */
-static u32 accel_crc32(struct crypto_shash *tfm, u32 crc, const void *p,
-		       size_t len)
+static DEFINE_STATIC_KEY_FALSE(crc_x86_ok);
+
+static u32 crc_plain(u32 crc, const u8 *p, size_t len)
 {
-	SHASH_DESC_ON_STACK(desc, tfm);
-	u32 *state = shash_desc_ctx(desc);
-
-	desc->tfm = tfm;
-	*state = crc;
-	crypto_shash_update(desc, p, len);
-	return *state;
-}
-
-static bool accel_ok(struct crypto_shash *tfm)
-{
-	static const u32 seeds[] = { ~0u, 0, 0x12345678 };
-	u8 buf[3 * ACCEL_MIN + 5];
-	size_t i;
-
-	if (crypto_shash_descsize(tfm) != sizeof(u32))
-		return false;
-
-	for (i = 0; i < sizeof(buf); i++)
-		buf[i] = (u8)(i * 131 + (i >> 3));
-	for (i = 0; i < ARRAY_SIZE(seeds); i++) {
-		size_t len = sizeof(buf) - 1 - i;
-
-		if (accel_crc32(tfm, seeds[i], buf + 1, len) !=
-		    crc32_le(seeds[i], buf + 1, len))
-			return false;
-	}
-	return true;
-}
-
-void rsoft_crc_init(void)
-{
-	struct crypto_shash *tfm = crypto_alloc_shash("crc32", 0, 0);
-	const char *name;
-
-	if (IS_ERR(tfm))
-		return;
-
-	name = crypto_tfm_alg_driver_name(crypto_shash_tfm(tfm));
-	if (!strcmp(name, "crc32-generic") || !accel_ok(tfm)) {
-		crypto_free_shash(tfm);
-		return;
-	}
-	pr_debug("CRC-32 by %s\n", name);
-	accel = tfm;
-}
-
-void rsoft_crc_exit(void)
-{
-	if (accel)
-		crypto_free_shash(accel);
-	accel = NULL;
-}
-
-u32 rsoft_crc32(u32 crc, const void *p, size_t len)
-{
-	if (len >= ACCEL_MIN && accel)
-		return accel_crc32(accel, crc, p, len);
 	return crc32_le(crc, p, len);
 }
 
-#endif
+/* Does the fast code agree with the kernel's, at all lengths and offsets? */
+static bool crc_x86_agrees(void)
+{
+	static const u32 seeds[] = { ~0u, 0, 0x12345678 };
+	u8 src[3 * RSOFT_CRC_X86_MIN + 19];
+	u8 dst[sizeof(src)];
+	size_t i, len;
+	bool ok = true;
+
+	for (i = 0; i < sizeof(src); i++)
+		src[i] = (u8)(i * 131 + (i >> 3));
+	if (!rsoft_crc_x86_enter())
+		return false;
+	for (len = RSOFT_CRC_X86_MIN; len <= sizeof(src) - 3; len += 16) {
+		for (i = 0; i < ARRAY_SIZE(seeds); i++) {
+			u32 want = crc32_le(seeds[i], src + i, len);
+
+			ok &= rsoft_crc_x86(seeds[i], src + i, len) == want;
+			ok &= rsoft_crc_x86_copy(seeds[i], dst, src + i,
+						 len) == want;
+			ok &= !memcmp(dst, src + i, len);
+		}
+	}
+	rsoft_crc_x86_leave();
+	return ok;
+}
+
+void __init rsoft_crc_init(void)
+{
+	rsoft_icrc_tab_init(&rsoft_icrc_tab, crc_plain);
+	if (rsoft_crc_x86_usable() && crc_x86_agrees())
+		static_branch_enable(&crc_x86_ok);
+}
+
+bool rsoft_crc_enter(size_t len)
+{
+	return static_branch_likely(&crc_x86_ok) &&
+	       len >= RSOFT_CRC_FAST_MIN && rsoft_crc_x86_enter();
+}
+
+void rsoft_crc_leave(bool fast)
+{
+	if (fast)
+		rsoft_crc_x86_leave();
+}
+
+u32 rsoft_crc_add(bool fast, u32 crc, const void *p, size_t len)
+{
+	size_t bulk;
+
+	if (fast && len >= RSOFT_CRC_X86_MIN) {
+		bulk = round_down(len, 16);
+		crc = rsoft_crc_x86(crc, p, bulk);
+		p += bulk;
+		len -= bulk;
+	}
+	return len ? crc32_le(crc, p, len) : crc;
+}
+
+u32 rsoft_crc_copy(bool fast, u32 crc, void *dst, const void *src, size_t len)
+{
+	size_t bulk;
+
+	if (fast && len >= RSOFT_CRC_X86_MIN) {
+		bulk = round_down(len, 16);
+		crc = rsoft_crc_x86_copy(crc, dst, src, bulk);
+		dst += bulk;
+		src += bulk;
+		len -= bulk;
+	}
+	if (!len)
+		return crc;
+	memcpy(dst, src, len);
+	return crc32_le(crc, dst, len);
+}
+
+u32 rsoft_crc_base(const struct rsoft_flow *flow, u32 len)
+{
+	static const u8 no_bth[sizeof(struct rsoft_bth)];
+	u8 pseudo[RSOFT_ICRC_PSEUDO_MAX];
+	u32 n;
+
+	n = rsoft_icrc_pseudo(pseudo, flow, 0, len, no_bth);
+	return crc32_le(~0u, pseudo, n - sizeof(no_bth));
+}

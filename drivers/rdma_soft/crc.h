@@ -7,22 +7,43 @@
 
 #include <linux/types.h>
 
+#include "proto/icrc.h"
+
+/* Bytes from which on the vector registers are worth the trouble. */
+#define RSOFT_CRC_FAST_MIN 128
+
+extern struct rsoft_icrc_tab rsoft_icrc_tab;
+
 /**
- * rsoft_crc_init() - find out what computes fastest
+ * rsoft_crc_init() - find out what computes fastest, compute tables
  *
- * Context: module init; may load a crypto module.
+ * Context: module init.
  */
 void rsoft_crc_init(void);
 
 /**
- * rsoft_crc_exit() - undo rsoft_crc_init()
+ * rsoft_crc_enter() - begin a stretch of CRC work
+ * @len: bytes that it will be about
  *
- * Context: module exit, when nothing computes any more.
+ * Saves what it costs to use vector registers once for several calls. Nothing
+ * that may use them itself (the network stack, crypto) may be called before
+ * rsoft_crc_leave(); nor may the caller sleep.
+ *
+ * Context: any.
+ *
+ * Return: what to pass on to the functions below.
  */
-void rsoft_crc_exit(void);
+bool rsoft_crc_enter(size_t len);
 
 /**
- * rsoft_crc32() - go on with a CRC-32 (little endian, as crc32_le())
+ * rsoft_crc_leave() - end a stretch of CRC work
+ * @fast: from rsoft_crc_enter()
+ */
+void rsoft_crc_leave(bool fast);
+
+/**
+ * rsoft_crc_add() - go on with a CRC-32 (little endian, as crc32_le())
+ * @fast: from rsoft_crc_enter(), or false
  * @crc: state so far; the first call gets ~0
  * @p: bytes
  * @len: number of bytes
@@ -31,6 +52,29 @@ void rsoft_crc_exit(void);
  *
  * Return: the state, not inverted.
  */
-u32 rsoft_crc32(u32 crc, const void *p, size_t len);
+u32 rsoft_crc_add(bool fast, u32 crc, const void *p, size_t len);
+
+/**
+ * rsoft_crc_copy() - copy bytes and go on with their CRC-32
+ * @fast: from rsoft_crc_enter(), or false
+ * @crc: state so far
+ * @dst: where to
+ * @src: bytes, which may change meanwhile
+ * @len: number of bytes
+ *
+ * Context: any.
+ *
+ * Return: the state after the bytes that now are in @dst.
+ */
+u32 rsoft_crc_copy(bool fast, u32 crc, void *dst, const void *src, size_t len);
+
+/**
+ * rsoft_crc_base() - iCRC state in front of the BTH, but for the IPv4 ID
+ * @flow: outer headers
+ * @len: bytes from BTH to iCRC, both included
+ *
+ * Return: what rsoft_icrc_start() needs.
+ */
+u32 rsoft_crc_base(const struct rsoft_flow *flow, u32 len);
 
 #endif

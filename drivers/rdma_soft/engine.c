@@ -11,6 +11,9 @@
 #include "engine.h"
 #include "qp.h"
 
+/* Turns of an owner that others keep busy, until the workqueue goes on. */
+#define ENGINE_TURNS 16
+
 static bool engine_try_own(struct rsoft_engine *e)
 {
 	return atomic_cmpxchg_acquire(&e->own, 0, RSOFT_ENGINE_OWNED) == 0;
@@ -31,13 +34,35 @@ static void engine_note(struct rsoft_engine *e, enum rsoft_event ev)
 }
 
 /* Continue on the workqueue; the reference is dropped by the work. */
-static void engine_defer(struct rsoft_engine *e)
+static void engine_defer_on(struct rsoft_engine *e, int cpu)
 {
 	rsoft_handle_get(e->qp->h);
-	if (queue_work(rsoft_wq, &e->work))
+	if (queue_work_on(cpu, rsoft_wq, &e->work))
 		rsoft_count(e->qp->dev, RSOFT_CNT_DEFERRED);
 	else
 		rsoft_handle_put(e->qp->h);
+}
+
+static void engine_defer(struct rsoft_engine *e)
+{
+	engine_defer_on(e, WORK_CPU_UNBOUND);
+}
+
+bool rsoft_engine_may_send(struct rsoft_engine *e)
+{
+	int cpu = smp_processor_id();
+
+	if (e->cpu == cpu)
+		return true;
+	/* one is the socket's own */
+	if (refcount_read(&e->qp->sock->sk->sk_wmem_alloc) <= 1 ||
+	    !cpu_online(e->cpu)) {
+		e->cpu = cpu;
+		return true;
+	}
+	set_bit(RSOFT_EV_MOVED, &e->events);
+	engine_defer_on(e, e->cpu);
+	return false;
 }
 
 static void engine_put_skb(struct rsoft_engine *e, struct sk_buff *skb)
@@ -65,8 +90,7 @@ static void rx_from_cb(struct rsoft_rx *rx, struct sk_buff *skb)
 {
 	const struct rsoft_rx_cb *cb = (const struct rsoft_rx_cb *)skb->cb;
 
-	rx->skb = skb;
-	rx->dev = cb->dev;
+	*rx = (struct rsoft_rx){ .skb = skb, .dev = cb->dev };
 	rx->off = cb->off;
 	rx->len = cb->len;
 	rx->seg_size = cb->seg_size;
@@ -144,11 +168,14 @@ static bool engine_turn(struct rsoft_engine *e, u32 *budget)
 	more = e->ops->run(e->qp, events, *budget);
 	if (engine_drain(e, budget))
 		more = e->ops->run(e->qp, 0, *budget);
-	return more || (!e->blocked && !skb_queue_empty(&e->queue));
+	/* without a budget nothing was tried, not even what an event asked for */
+	return more || !*budget ||
+	       (!e->blocked && !skb_queue_empty(&e->queue));
 }
 
 void rsoft_engine_run(struct rsoft_engine *e, u32 budget)
 {
+	int turns = ENGINE_TURNS;
 	bool more;
 
 	do {
@@ -156,7 +183,7 @@ void rsoft_engine_run(struct rsoft_engine *e, u32 budget)
 			return;
 		more = engine_turn(e, &budget);
 		engine_disown(e);
-		if (more) {
+		if (more || !--turns) {
 			engine_defer(e);
 			return;
 		}
@@ -209,6 +236,7 @@ void rsoft_engine_schedule(struct rsoft_engine *e, enum rsoft_event ev)
 {
 	engine_note(e, ev);
 	rsoft_handle_get(e->qp->h);
+	/* tasklet_schedule() does not tell if it was scheduled before */
 	if (test_and_set_bit(TASKLET_STATE_SCHED, &e->kick.state))
 		rsoft_handle_put(e->qp->h);
 	else
@@ -227,6 +255,7 @@ void rsoft_engine_init(struct rsoft_engine *e, struct rsoft_qp *qp,
 	e->queued = 0;
 	INIT_WORK(&e->work, engine_work);
 	tasklet_setup(&e->kick, engine_kick);
+	e->cpu = raw_smp_processor_id();
 	e->ip_id = get_random_u32();
 }
 

@@ -28,6 +28,7 @@ enum rsoft_event {
 	RSOFT_EV_TX_TIMER,	/* look again if the stack took our bytes */
 	RSOFT_EV_ERROR,		/* the QP went to ERR: flush */
 	RSOFT_EV_DRAIN,		/* the QP went to SQD */
+	RSOFT_EV_MOVED,		/* sending goes on on the CPU it began on */
 };
 
 /**
@@ -56,6 +57,7 @@ struct rsoft_engine_ops {
  * @work: continues a run that used up its budget
  * @kick: starts a run from a context that must not (kernel post_send)
  * @frag: where payload of the next packets is written (owner)
+ * @cpu: where it sent last (owner)
  * @ip_id: IPv4 ID of the next packet (owner); with DF set two engines of a QP
  *         may use the same one (RFC 6864)
  */
@@ -70,6 +72,7 @@ struct rsoft_engine {
 	struct work_struct work;
 	struct tasklet_struct kick;
 	struct page_frag frag;
+	int cpu;
 	u16 ip_id;
 };
 
@@ -144,6 +147,21 @@ void rsoft_engine_rx(struct rsoft_engine *e, struct rsoft_rx *rx);
  * Context: any, also with interrupts off.
  */
 void rsoft_engine_schedule(struct rsoft_engine *e, enum rsoft_event ev);
+
+/**
+ * rsoft_engine_may_send() - may this CPU send, as far as order is concerned
+ * @e: engine, owned
+ *
+ * Each CPU has queues of its own on the way of a packet; what is sent from a
+ * second CPU overtakes what still waits in the first one's. So an engine moves
+ * only when none of its QP's bytes are in the stack; else the run goes on where
+ * they were sent from.
+ *
+ * Context: BH disabled.
+ *
+ * Return: true if it may; false if the run was handed to the other CPU.
+ */
+bool rsoft_engine_may_send(struct rsoft_engine *e);
 
 /**
  * rsoft_engine_pause() - keep everybody from running an engine

@@ -31,7 +31,6 @@ static int __init rsoft_init(void)
 	rsoft_crc_init();
 	ret = rsoft_link_init();
 	if (ret) {
-		rsoft_crc_exit();
 		rsoft_tables_exit();
 		destroy_workqueue(rsoft_wq);
 	}
@@ -42,7 +41,6 @@ static void __exit rsoft_exit(void)
 {
 	rsoft_link_exit();
 	destroy_workqueue(rsoft_wq);
-	rsoft_crc_exit();
 	rsoft_tables_exit();
 	/* Callbacks of call_rcu() are code of this module. */
 	rcu_barrier();

@@ -176,14 +176,13 @@ static bool rsoft_in_is_peer(const struct rsoft_in *in,
 
 /*
  * A datagram QP takes packets to any address of its device. Those to the GID
- * of a container's interface are for programs in that container (the QP's
- * socket was made in its creator's netns), and for QP1.
+ * of a container's interface are for programs in that container, and for QP1.
  */
 static bool rsoft_in_is_dgram(const struct rsoft_in *in,
 			      const struct rsoft_qp *qp)
 {
 	if (qp->user && !net_eq(in->net, dev_net(qp->dev->ndev)) &&
-	    !net_eq(in->net, sock_net(qp->sock->sk)))
+	    in->net->net_cookie != qp->net_cookie)
 		return false;
 	return qp->dev == in->owner ||
 	       rsoft_gid_owned(qp->dev, in->net, &in->daddr, in->iif);
@@ -441,7 +440,7 @@ int rsoft_rx_encap(struct sock *sk, struct sk_buff *skb)
 
 /* --- what engines call -------------------------------------------------- */
 
-static int rsoft_crc_chunk(u32 *crc, const void *base, u32 size, u32 *off,
+static int rsoft_crc_chunk(bool fast, u32 *crc, const void *base, u32 size, u32 *off,
 			   u32 *len)
 {
 	u32 run;
@@ -453,7 +452,7 @@ static int rsoft_crc_chunk(u32 *crc, const void *base, u32 size, u32 *off,
 	if (!base)
 		return -EFAULT;
 	run = min(size - *off, *len);
-	*crc = rsoft_crc32(*crc, base + *off, run);
+	*crc = rsoft_crc_add(fast, *crc, base + *off, run);
 	*len -= run;
 	*off = 0;
 	return 0;
@@ -464,7 +463,7 @@ static int rsoft_crc_chunk(u32 *crc, const void *base, u32 size, u32 *off,
  * found. Fragments are whole ranges of lowmem, so that a packet is one or two
  * calls.
  */
-static int rsoft_crc_skb(u32 *crc, const struct sk_buff *skb, u32 *off,
+static int rsoft_crc_skb(bool fast, u32 *crc, const struct sk_buff *skb, u32 *off,
 			 u32 *len, int depth)
 {
 	const struct skb_shared_info *shinfo = skb_shinfo(skb);
@@ -474,15 +473,15 @@ static int rsoft_crc_skb(u32 *crc, const struct sk_buff *skb, u32 *off,
 	if (!depth)
 		return -EFAULT;
 
-	err = rsoft_crc_chunk(crc, skb->data, skb_headlen(skb), off, len);
+	err = rsoft_crc_chunk(fast, crc, skb->data, skb_headlen(skb), off, len);
 	for (i = 0; !err && *len && i < shinfo->nr_frags; i++) {
 		const skb_frag_t *frag = &shinfo->frags[i];
 
-		err = rsoft_crc_chunk(crc, skb_frag_address_safe(frag),
+		err = rsoft_crc_chunk(fast, crc, skb_frag_address_safe(frag),
 				      skb_frag_size(frag), off, len);
 	}
 	for (list = shinfo->frag_list; !err && *len && list; list = list->next)
-		err = rsoft_crc_skb(crc, list, off, len, depth - 1);
+		err = rsoft_crc_skb(fast, crc, list, off, len, depth - 1);
 	return err;
 }
 
@@ -515,50 +514,92 @@ static bool rsoft_rx_flow(const struct rsoft_rx *rx, struct rsoft_flow *flow)
 	return true;
 }
 
-static enum rsoft_drop rsoft_icrc_check(const struct sk_buff *skb, u32 off,
-					u32 len, const struct rsoft_flow *flow,
-					u16 ip_id, const u8 *bth)
+/*
+ * The packet at @off if it lies in one piece, else NULL. Packets are taken in
+ * order, so the search goes on where it ended.
+ */
+static const u8 *rsoft_rx_piece(struct rsoft_rx *rx, u32 off, u32 len)
 {
-	u8 pseudo[RSOFT_ICRC_PSEUDO_MAX];
-	u32 body = len - sizeof(struct rsoft_bth) - RSOFT_ICRC_LEN;
-	u32 at = off + sizeof(struct rsoft_bth);
-	__le32 icrc;
-	u32 crc, n;
+	const struct skb_shared_info *shinfo = skb_shinfo(rx->skb);
+	u32 head = skb_headlen(rx->skb);
+	const skb_frag_t *frag;
+	const u8 *base;
 
-	if (skb_copy_bits(skb, off + len - RSOFT_ICRC_LEN, &icrc, sizeof(icrc)))
-		return RSOFT_DROP_SHAPE;
-
-	n = rsoft_icrc_pseudo(pseudo, flow, ip_id, len, bth);
-	crc = rsoft_crc32(~0u, pseudo, n);
-	if (body && (rsoft_crc_skb(&crc, skb, &at, &body, RSOFT_RX_DEPTH) ||
-		     body))
-		return RSOFT_DROP_SHAPE;
-	return rsoft_icrc_final(crc) == icrc ? RSOFT_DROP_NONE :
-					       RSOFT_DROP_ICRC;
+	if (off + len <= head)
+		return rx->skb->data + off;
+	if (!rx->frag_off)
+		rx->frag_off = head;
+	for (; rx->frag < shinfo->nr_frags; rx->frag++) {
+		frag = &shinfo->frags[rx->frag];
+		if (off < rx->frag_off)
+			return NULL;
+		if (off - rx->frag_off < skb_frag_size(frag)) {
+			if (off - rx->frag_off + len > skb_frag_size(frag))
+				return NULL;
+			base = skb_frag_address_safe(frag);
+			return base ? base + (off - rx->frag_off) : NULL;
+		}
+		rx->frag_off += skb_frag_size(frag);
+	}
+	return NULL;
 }
 
-static enum rsoft_drop rsoft_rx_icrc(const struct rsoft_rx *rx, u32 off,
-				     u32 len, u16 ip_id, const u8 *bth)
+/* CRC over a packet without its iCRC, and the iCRC that it carries. */
+static bool rsoft_rx_crc(const struct rsoft_rx *rx, u32 off, u32 len,
+			 u32 *crc, __le32 *icrc)
 {
-	struct rsoft_flow flow;
-	enum rsoft_drop why;
+	u32 body = len - RSOFT_ICRC_LEN;
+	bool fast = rsoft_crc_enter(body);
+	int err = 0;
+
+	if (rx->at) {
+		*crc = rsoft_crc_add(fast, *crc, rx->at, body);
+		memcpy(icrc, rx->at + body, sizeof(*icrc));
+	} else {
+		err = skb_copy_bits(rx->skb, off + body, icrc, sizeof(*icrc));
+		err = err ?: rsoft_crc_skb(fast, crc, rx->skb, &off, &body,
+					   RSOFT_RX_DEPTH);
+		if (!err && body)
+			err = -EFAULT;
+	}
+	rsoft_crc_leave(fast);
+	return !err;
+}
+
+static enum rsoft_drop rsoft_rx_icrc(struct rsoft_rx *rx, u32 off, u32 len,
+				     u16 ip_id, const u8 *bth)
+{
+	struct rsoft_flow flow = {};
+	__le32 icrc;
 	u16 first;
+	u32 crc;
 
-	if (!rsoft_rx_flow(rx, &flow))
+	if (rx->icrc_len != len) {
+		if (!rsoft_rx_flow(rx, &flow))
+			return RSOFT_DROP_SHAPE;
+		rx->icrc_base = rsoft_crc_base(&flow, len);
+		rx->icrc_len = len;
+	}
+	crc = rsoft_icrc_start(&rsoft_icrc_tab, rx->icrc_base, rx->ipv6, ip_id,
+			       bth);
+	if (!rsoft_rx_crc(rx, off, len, &crc, &icrc))
 		return RSOFT_DROP_SHAPE;
-
-	why = rsoft_icrc_check(rx->skb, off, len, &flow, ip_id, bth);
-	if (why != RSOFT_DROP_ICRC || rx->ipv6)
-		return why;
+	if (rsoft_icrc_final(crc) == icrc)
+		return RSOFT_DROP_NONE;
 
 	/*
 	 * GRO may have merged packets of a peer that does not count its IDs
 	 * up (with DF it need not, RFC 6864): they all had the first one's.
 	 */
-	first = ntohs(ip_hdr(rx->skb)->id);
+	first = rx->ipv6 ? ip_id : ntohs(ip_hdr(rx->skb)->id);
 	if (first == ip_id)
-		return why;
-	return rsoft_icrc_check(rx->skb, off, len, &flow, first, bth);
+		return RSOFT_DROP_ICRC;
+	crc = rsoft_icrc_start(&rsoft_icrc_tab, rx->icrc_base, false, first,
+			       bth);
+	if (!rsoft_rx_crc(rx, off, len, &crc, &icrc))
+		return RSOFT_DROP_SHAPE;
+	return rsoft_icrc_final(crc) == icrc ? RSOFT_DROP_NONE :
+					       RSOFT_DROP_ICRC;
 }
 
 enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
@@ -576,7 +617,9 @@ enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
 	rx->len -= len;
 	rx->ip_id++;
 
-	hdr = skb_header_pointer(rx->skb, off, avail, buf);
+	rx->at = rsoft_rx_piece(rx, off, len);
+	rx->at_off = off;
+	hdr = rx->at ?: skb_header_pointer(rx->skb, off, avail, buf);
 	if (!hdr)
 		return RSOFT_DROP_SHAPE;
 	why = rsoft_hdr_decode(hdr, avail, len, pkt);
@@ -587,9 +630,12 @@ enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
 	return rsoft_rx_icrc(rx, off, len, ip_id, hdr);
 }
 
-int rsoft_rx_copy(const struct sk_buff *skb, u32 off, void *to, u32 len)
+int rsoft_rx_copy(const struct rsoft_rx *rx, u32 off, void *to, u32 len)
 {
-	return skb_copy_bits(skb, off, to, len);
+	if (!rx->at)
+		return skb_copy_bits(rx->skb, off, to, len);
+	memcpy(to, rx->at + (off - rx->at_off), len);
+	return 0;
 }
 
 void rsoft_rx_grh(const struct rsoft_rx *rx, u32 len, u16 ip_id, u8 *grh)

@@ -4,7 +4,9 @@
  * attributes and state are in qp_modify.c.
  */
 #include <linux/delay.h>
+#include <linux/nsproxy.h>
 #include <linux/slab.h>
+#include <net/net_namespace.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "qp.h"
@@ -190,6 +192,8 @@ int rsoft_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		return err;
 	qp->dev = dev;
 	qp->user = udata;
+	if (udata)
+		qp->net_cookie = current->nsproxy->net_ns->net_cookie;
 	qp->state = RSOFT_QPS_RESET;
 	ibqp->qp_type = init->qp_type;
 	ibqp->srq = init->srq;
@@ -330,7 +334,9 @@ void rsoft_qp_error(struct rsoft_qp *qp)
 
 static bool engine_quiet(const struct rsoft_engine *e)
 {
-	return !READ_ONCE(e->events) && !atomic_read(&e->own);
+	return !READ_ONCE(e->events) && !atomic_read(&e->own) &&
+	       !work_busy((struct work_struct *)&e->work) &&
+	       !test_bit(TASKLET_STATE_SCHED, &e->kick.state);
 }
 
 /* Is a flush still going on in one of the user QPs? */

@@ -79,6 +79,7 @@ struct rsoft_rq {
  * @rnr_left: RNR NAKs until the request is given up
  * @rnr_wait: waiting for the RNR timer
  * @tx_wait: waiting for the stack to take bytes
+ * @tx_refused: times in a row that the stack refused the next packet
  * @nak_seen: already went back for the present gap
  * @ack_pkts: messages sent since an AckReq
  * @ack_bytes: payload bytes sent since an AckReq
@@ -99,6 +100,7 @@ struct rsoft_req {
 	u8 rnr_left;
 	bool rnr_wait;
 	bool tx_wait;
+	u8 tx_refused;
 	bool nak_seen;
 	u32 ack_pkts;
 	u32 ack_bytes;
@@ -175,6 +177,7 @@ struct rsoft_reading {
  * @tx_timer: looks again if the stack took our bytes, and after the QP went
  *            to ERR for receives posted since (there is no doorbell for them)
  * @tx_wait: waiting for the stack to take bytes
+ * @tx_refused: times in a row that the stack refused the next packet
  * @flush_ns: time to the next look for late receives
  */
 struct rsoft_resp {
@@ -197,6 +200,7 @@ struct rsoft_resp {
 	struct rsoft_reading reading;
 	struct hrtimer tx_timer;
 	bool tx_wait;
+	u8 tx_refused;
 	u64 flush_ns;
 };
 
@@ -208,6 +212,7 @@ struct rsoft_resp {
  * @node: in dev->qps
  * @qpn: number on the wire (1 for QP1, whatever its handle's id is)
  * @user: owner is a user process
+ * @net_cookie: netns of that process
  * @ctl: serialises modify, query, destroy
  * @state_lock: serialises changes of @state; irqsave
  * @state: QP state; read without lock by the data path
@@ -236,6 +241,7 @@ struct rsoft_qp {
 	struct list_head node;
 	u32 qpn;
 	bool user;
+	u64 net_cookie;
 	struct mutex ctl;
 	spinlock_t state_lock;
 	enum rsoft_qps state;

@@ -17,6 +17,9 @@
 #define REQ_ACK_PKTS		16
 #define REQ_ACK_BYTES		(64 * 1024)
 
+/* Packets under way at most: less than half of the PSNs (IBTA 9.7.2). */
+#define REQ_PSN_MAX		0x7fffff
+
 enum req_step {
 	STEP_SENT,	/* a packet was added */
 	STEP_IDLE,	/* nothing can be sent now */
@@ -34,6 +37,7 @@ void rsoft_req_init(struct rsoft_qp *qp, u32 psn)
 	req->rd_active = 0;
 	req->rnr_wait = false;
 	req->tx_wait = false;
+	req->tx_refused = 0;
 	req->nak_seen = false;
 	req->ack_pkts = 0;
 	req->ack_bytes = 0;
@@ -66,51 +70,57 @@ struct rsoft_swqe *rsoft_sq_fetch(struct rsoft_qp *qp, u32 idx)
 	return rsoft_sq_at(sq, idx);
 }
 
-static void req_complete(struct rsoft_qp *qp, const struct rsoft_swqe *wqe)
+/* The completion of a WQE; false if none is wanted. */
+static bool req_wc(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
+		   struct ib_wc *wc)
 {
 	static const u8 wc_opcode[] = {
 		[RSOFT_KIND_SEND] = IB_WC_SEND,
 		[RSOFT_KIND_WRITE] = IB_WC_RDMA_WRITE,
 		[RSOFT_KIND_READ] = IB_WC_RDMA_READ,
 	};
-	struct ib_wc wc = {
+
+	if (wqe->status == IB_WC_SUCCESS && !qp->sq.sig_all &&
+	    !(wqe->flags & IB_SEND_SIGNALED))
+		return false;
+	*wc = (struct ib_wc){
 		.wr_id = wqe->wr_id,
 		.status = wqe->status,
 		.vendor_err = wqe->vendor_err,
 		.qp = &qp->ibqp,
 		.port_num = 1,
 	};
-
-	if (wqe->status == IB_WC_SUCCESS && !qp->sq.sig_all &&
-	    !(wqe->flags & IB_SEND_SIGNALED))
-		return;
 	if (wqe->kind == RSOFT_KIND_ATOMIC)
-		wc.opcode = wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ?
-			    IB_WC_COMP_SWAP : IB_WC_FETCH_ADD;
+		wc->opcode = wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ?
+			     IB_WC_COMP_SWAP : IB_WC_FETCH_ADD;
 	else if (wqe->kind < ARRAY_SIZE(wc_opcode))
-		wc.opcode = wc_opcode[wqe->kind];
+		wc->opcode = wc_opcode[wqe->kind];
 	if (wqe->kind == RSOFT_KIND_READ)
-		wc.byte_len = wqe->len;
+		wc->byte_len = wqe->len;
 	if (wqe->kind == RSOFT_KIND_ATOMIC)
-		wc.byte_len = sizeof(u64);
-	rsoft_cq_post(to_rcq(qp->ibqp.send_cq), &wc,
-		      wqe->status != IB_WC_SUCCESS);
+		wc->byte_len = sizeof(u64);
+	return true;
 }
 
 void rsoft_req_retire(struct rsoft_qp *qp)
 {
 	struct rsoft_sq *sq = &qp->sq;
 	struct rsoft_swqe *wqe = rsoft_sq_at(sq, sq->tail);
+	bool failed = wqe->status != IB_WC_SUCCESS;
+	struct ib_wc wc;
+	bool report;
 
-	/* the slot is free before the consumer can see the completion */
+	report = req_wc(qp, wqe, &wc);
 	if (sq->next == sq->tail)
 		sq->next++;
 	rsoft_swqe_release(wqe);
+	/* the slot is free before the consumer can see the completion */
 	if (qp->user)
 		rsoft_ring_consume(&sq->ring, sq->tail + 1);
-	req_complete(qp, wqe);
 	/* pairs with the load-acquire in a kernel consumer's post */
 	smp_store_release(&sq->tail, sq->tail + 1);
+	if (report)
+		rsoft_cq_post(to_rcq(qp->ibqp.send_cq), &wc, failed);
 }
 
 void rsoft_req_fail(struct rsoft_qp *qp, struct rsoft_swqe *wqe,
@@ -188,7 +198,10 @@ void rsoft_req_rewind(struct rsoft_qp *qp, u32 psn)
 
 	for (idx = sq->tail; idx != rsoft_sq_head(qp); idx++) {
 		wqe = rsoft_sq_at(sq, idx);
-		if (wqe->state == RSOFT_SWQE_POSTED)
+		/* nothing behind a WQE that failed is ever sent */
+		if (wqe->state == RSOFT_SWQE_POSTED ||
+		    (wqe->state == RSOFT_SWQE_DONE &&
+		     wqe->status != IB_WC_SUCCESS))
 			break;
 		if (wqe->state != RSOFT_SWQE_DONE &&
 		    rsoft_psn_diff(psn, wqe->last_psn) <= 0)
@@ -201,14 +214,20 @@ void rsoft_req_rewind(struct rsoft_qp *qp, u32 psn)
 	req->ack_bytes = 0;
 }
 
+/* PSNs that a WQE takes up. */
+static u32 req_npkts(const struct rsoft_qp *qp, const struct rsoft_swqe *wqe)
+{
+	if (wqe->kind == RSOFT_KIND_ATOMIC)
+		return 1;
+	return rsoft_npkts(wqe->len, qp->mtu_shift);
+}
+
 /* PSNs for a WQE that is sent for the first time. */
 static void req_begin(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
 {
 	struct rsoft_req *req = &qp->req;
-	u32 n = 1;
+	u32 n = req_npkts(qp, wqe);
 
-	if (wqe->kind != RSOFT_KIND_ATOMIC)
-		n = rsoft_npkts(wqe->len, qp->mtu_shift);
 	wqe->first_psn = req->psn;
 	wqe->last_psn = rsoft_psn_add(req->psn, n - 1);
 	wqe->resp_psn = wqe->first_psn;
@@ -226,9 +245,12 @@ static bool req_may_begin(struct rsoft_qp *qp, const struct rsoft_swqe *wqe)
 		return false;
 	if ((wqe->flags & IB_SEND_FENCE) && req->rd_active)
 		return false;
-	if (rsoft_swqe_has_response(wqe) && req->rd_active >= req->max_rd)
-		return false;
-	return true;
+	if (!rsoft_swqe_has_response(wqe))
+		return true;
+	/* PSNs from the oldest on must stay comparable */
+	return req->rd_active < req->max_rd &&
+	       rsoft_psn_add(req->psn, -req->una) + req_npkts(qp, wqe) <=
+	       REQ_PSN_MAX;
 }
 
 static u32 req_window(const struct rsoft_qp *qp)
@@ -403,7 +425,7 @@ static bool req_flush_batch(struct rsoft_qp *qp, struct req_run *run)
 {
 	if (!run->tx.skb)
 		return true;
-	if (!rsoft_tx_flush(&run->tx)) {
+	if (!rsoft_tx_flush(&run->tx, &qp->req.tx_refused)) {
 		req_taken(qp, run);
 		return true;
 	}
@@ -505,9 +527,11 @@ static enum req_step req_refuse(struct rsoft_qp *qp, struct req_run *run,
 	struct rsoft_req *req = &qp->req;
 	bool first = wqe->state != RSOFT_SWQE_DONE;
 	bool waits;
+	u32 from;
 
 	if (!req_flush_batch(qp, run))
 		return STEP_WAIT;
+	from = wqe->state == RSOFT_SWQE_POSTED ? req->psn : wqe->first_psn;
 	waits = qp->ibqp.qp_type == IB_QPT_RC && qp->sq.tail != qp->sq.next &&
 		req->una != req->psn_max &&
 		!rsoft_swqe_has_response(rsoft_sq_at(&qp->sq,
@@ -515,8 +539,7 @@ static enum req_step req_refuse(struct rsoft_qp *qp, struct req_run *run,
 	req_forget(run);
 	rsoft_req_fail(qp, wqe, wqe->status);
 	if (first && waits) {
-		rsoft_req_rewind(qp, rsoft_psn_add(req->psn_max,
-						   RSOFT_PSN_MASK));
+		rsoft_req_rewind(qp, rsoft_psn_add(from, RSOFT_PSN_MASK));
 		return STEP_SENT;
 	}
 	return STEP_IDLE;
@@ -530,6 +553,9 @@ static enum req_step req_step(struct rsoft_qp *qp, struct req_run *run)
 	wqe = rsoft_sq_fetch(qp, qp->sq.next);
 	if (!wqe)
 		return STEP_IDLE;
+	if (wqe->state == RSOFT_SWQE_POSTED &&
+	    wqe->kind == RSOFT_KIND_READ && req_npkts(qp, wqe) > REQ_PSN_MAX)
+		wqe->status = IB_WC_LOC_LEN_ERR;
 	if (wqe->status != IB_WC_SUCCESS)
 		return req_refuse(qp, run, wqe);
 	if (wqe->state == RSOFT_SWQE_POSTED) {
@@ -557,7 +583,8 @@ static bool req_send(struct rsoft_qp *qp, u32 budget)
 	rsoft_cursor_release(&run.c);
 	if (step == STEP_WAIT) {
 		qp->req.tx_wait = true;
-		rsoft_timer_tx(qp, &qp->req.tx_timer, RSOFT_TX_WAIT_NS);
+		rsoft_timer_tx(qp, &qp->req.tx_timer,
+			       rsoft_tx_wait_ns(qp->req.tx_refused));
 	}
 	return step == STEP_SENT;
 }
@@ -565,9 +592,13 @@ static bool req_send(struct rsoft_qp *qp, u32 budget)
 static void req_check_drained(struct rsoft_qp *qp)
 {
 	struct rsoft_req *req = &qp->req;
+	struct rsoft_sq *sq = &qp->sq;
 
-	if (READ_ONCE(qp->state) != RSOFT_QPS_SQD || req->drained ||
-	    qp->sq.tail != qp->sq.next)
+	if (READ_ONCE(qp->state) != RSOFT_QPS_SQD || req->drained)
+		return;
+	/* the oldest was started, so it is not drained */
+	if (sq->tail != rsoft_sq_head(qp) &&
+	    rsoft_sq_at(sq, sq->tail)->state != RSOFT_SWQE_POSTED)
 		return;
 	req->drained = true;
 	if (qp->attr.en_sqd_async_notify)
@@ -591,8 +622,10 @@ static bool rsoft_req_run(struct rsoft_qp *qp, unsigned long events, u32 budget)
 	if (!rsoft_tx_busy(qp))
 		req->tx_wait = false;
 	else if (events & BIT(RSOFT_EV_TX_TIMER))
-		rsoft_timer_tx(qp, &req->tx_timer, RSOFT_TX_WAIT_NS);
-	if (!req->rnr_wait && !req->tx_wait && budget)
+		rsoft_timer_tx(qp, &req->tx_timer,
+			       rsoft_tx_wait_ns(req->tx_refused));
+	if (!req->rnr_wait && !req->tx_wait && budget &&
+	    rsoft_engine_may_send(&qp->send))
 		more = req_send(qp, budget);
 	req_check_drained(qp);
 	return more;

@@ -15,7 +15,6 @@
 /**
  * struct resp_run - one run of requests
  * @rx: where they come from
- * @skb: skb that holds them
  * @payload: offset of the payload of the packet in hand
  * @ip_id: IPv4 ID of the packet in hand
  * @wire_len: its bytes from BTH to iCRC
@@ -25,7 +24,6 @@
  */
 struct resp_run {
 	struct rsoft_rx *rx;
-	const struct sk_buff *skb;
 	u32 payload;
 	u16 ip_id;
 	u32 wire_len;
@@ -48,6 +46,7 @@ void rsoft_resp_init(struct rsoft_qp *qp, u32 psn)
 	resp->rdres_head = 0;
 	resp->reading.active = false;
 	resp->tx_wait = false;
+	resp->tx_refused = 0;
 	resp->flush_ns = RSOFT_LATE_RECV_MIN_NS;
 	if (resp->rdres)
 		memset(resp->rdres, 0,
@@ -129,7 +128,7 @@ static enum rsoft_access resp_copy(struct resp_run *run, u64 pos, u32 len)
 		to = rsoft_cursor_next(&run->c, len, &n, &why);
 		if (!to)
 			return why;
-		if (rsoft_rx_copy(run->skb, from, to, n))
+		if (rsoft_rx_copy(run->rx, from, to, n))
 			return RSOFT_ACCESS_RANGE;
 		from += n;
 		len -= n;
@@ -241,6 +240,25 @@ static enum resp_result resp_send(struct rsoft_qp *qp, struct resp_run *run,
 	return RESP_OK;
 }
 
+static enum resp_result resp_write_bad_len(struct rsoft_qp *qp)
+{
+	if (qp->ibqp.qp_type == IB_QPT_RC)
+		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
+	else
+		resp_drop(qp, RSOFT_DROP_LENGTH);
+	return RESP_STOP;
+}
+
+static enum resp_result resp_write_refused(struct rsoft_qp *qp)
+{
+	if (qp->ibqp.qp_type == IB_QPT_RC)
+		rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
+				 IB_EVENT_QP_ACCESS_ERR);
+	else
+		resp_drop(qp, RSOFT_DROP_ACCESS);
+	return RESP_STOP;
+}
+
 /* First packet of a WRITE: rights on the whole range, before any byte moves. */
 static bool resp_write_start(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 {
@@ -248,7 +266,7 @@ static bool resp_write_start(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	struct rsoft_mr *mr;
 
 	if (pkt->dma_len > RSOFT_MAX_MSG) {
-		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
+		resp_write_bad_len(qp);
 		return false;
 	}
 	if (!(qp->access & IB_ACCESS_REMOTE_WRITE))
@@ -268,21 +286,8 @@ static bool resp_write_start(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	return true;
 
 refuse:
-	if (qp->ibqp.qp_type == IB_QPT_RC)
-		rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
-				 IB_EVENT_QP_ACCESS_ERR);
-	else
-		resp_drop(qp, RSOFT_DROP_ACCESS);
+	resp_write_refused(qp);
 	return false;
-}
-
-static enum resp_result resp_write_bad_len(struct rsoft_qp *qp)
-{
-	if (qp->ibqp.qp_type == IB_QPT_RC)
-		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
-	else
-		resp_drop(qp, RSOFT_DROP_LENGTH);
-	return RESP_STOP;
 }
 
 static enum resp_result resp_write(struct rsoft_qp *qp, struct resp_run *run,
@@ -304,11 +309,8 @@ static enum resp_result resp_write(struct rsoft_qp *qp, struct resp_run *run,
 	if (pkt->payload_len) {
 		resp_cursor_write(qp, run);
 		if (resp_copy(run, resp->wlen - resp->left,
-			      pkt->payload_len) != RSOFT_ACCESS_OK) {
-			rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
-					 IB_EVENT_QP_ACCESS_ERR);
-			return RESP_STOP;
-		}
+			      pkt->payload_len) != RSOFT_ACCESS_OK)
+			return resp_write_refused(qp);
 	}
 	resp->left -= pkt->payload_len;
 	if (!end)
@@ -352,7 +354,9 @@ static void resp_rc_execute(struct rsoft_qp *qp, struct resp_run *run,
 	resp_established(qp);
 	if (!rsoft_seq_next(resp->seq, pkt->info, &next) ||
 	    !rsoft_seg_len_ok(pkt->info, pkt->payload_len,
-			      1u << qp->mtu_shift)) {
+			      1u << qp->mtu_shift) ||
+	    /* nobody could have got a key that may be invalidated */
+	    (pkt->info->hdrs & RSOFT_HDR_IETH)) {
 		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
 		return;
 	}
@@ -392,10 +396,8 @@ static void resp_rc(struct rsoft_qp *qp, struct resp_run *run,
 	}
 	if (ahead > 0) {
 		rsoft_count(qp->dev, RSOFT_CNT_OUT_OF_SEQ);
-		if (!resp->nak_sent) {
-			resp->nak_sent = true;
-			rsoft_ack_nak(qp, RSOFT_NAK_PSN);
-		}
+		if (!resp->nak_sent)
+			resp->nak_sent = !rsoft_ack_nak(qp, RSOFT_NAK_PSN);
 		return;
 	}
 	rsoft_count(qp->dev, RSOFT_CNT_DUPLICATES);
@@ -531,7 +533,7 @@ static void resp_packet(struct rsoft_qp *qp, struct resp_run *run,
 
 static void rsoft_resp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx)
 {
-	struct resp_run run = { .rx = rx, .skb = rx->skb };
+	struct resp_run run = { .rx = rx };
 	struct rsoft_pkt pkt;
 	enum rsoft_drop why;
 	u32 before;
@@ -603,7 +605,8 @@ static bool rsoft_resp_run(struct rsoft_qp *qp, unsigned long events,
 		return resp_flush(qp, events);
 	if ((events & BIT(RSOFT_EV_TX_TIMER)) || !rsoft_tx_busy(qp))
 		resp->tx_wait = false;
-	if (resp->reading.active && !resp->tx_wait && budget)
+	if (resp->reading.active && !resp->tx_wait && budget &&
+	    rsoft_engine_may_send(&qp->recv))
 		more = rsoft_resp_reading(qp, budget);
 	rsoft_ack_flush(qp);
 	return more;

@@ -68,11 +68,8 @@ static void read_start(struct rsoft_qp *qp, u32 psn, u64 va, u32 rkey, u32 len,
 	};
 	/* the response acknowledges what came before */
 	qp->resp.ack_due = false;
+	/* the run that follows sends it, before another packet is taken */
 	qp->recv.blocked = true;
-	if (!rsoft_resp_reading(qp, RSOFT_BUDGET_SOFTIRQ))
-		return;
-	/* the engine goes on with it before it takes another packet */
-	rsoft_engine_post(&qp->recv, RSOFT_EV_RX);
 }
 
 /* Rights of a READ on its whole range; a key counts only if there are bytes. */
@@ -241,9 +238,11 @@ struct read_run {
 	u32 start_off;
 };
 
-static bool read_flush_batch(struct rsoft_reading *rd, struct read_run *run)
+static bool read_flush_batch(struct rsoft_qp *qp, struct read_run *run)
 {
-	if (!rsoft_tx_flush(&run->tx))
+	struct rsoft_reading *rd = &qp->resp.reading;
+
+	if (!rsoft_tx_flush(&run->tx, &qp->resp.tx_refused))
 		return true;
 	rd->psn = run->start_psn;
 	rd->off = run->start_off;
@@ -261,7 +260,7 @@ static enum read_step read_send_one(struct rsoft_qp *qp, struct read_run *run)
 
 	len = read_packet(qp, &pkt);
 	if (run->tx.skb && !rsoft_tx_fits(&run->tx, path, pkt.info, len)) {
-		if (!read_flush_batch(rd, run))
+		if (!read_flush_batch(qp, run))
 			return READ_WAIT;
 		if (rsoft_tx_busy(qp)) {
 			rsoft_count(qp->dev, RSOFT_CNT_TX_THROTTLED);
@@ -308,7 +307,7 @@ bool rsoft_resp_reading(struct rsoft_qp *qp, u32 budget)
 	while (step == READ_SENT && !read_complete(rd) &&
 	       run.tx.bytes < budget)
 		step = read_send_one(qp, &run);
-	if (!read_flush_batch(rd, &run))
+	if (!read_flush_batch(qp, &run))
 		step = READ_WAIT;
 	rsoft_cursor_release(&run.c);
 
@@ -318,7 +317,8 @@ bool rsoft_resp_reading(struct rsoft_qp *qp, u32 budget)
 	}
 	if (step == READ_WAIT) {
 		qp->resp.tx_wait = true;
-		rsoft_timer_tx(qp, &qp->resp.tx_timer, RSOFT_TX_WAIT_NS);
+		rsoft_timer_tx(qp, &qp->resp.tx_timer,
+			       rsoft_tx_wait_ns(qp->resp.tx_refused));
 		return false;
 	}
 	if (!read_complete(rd))

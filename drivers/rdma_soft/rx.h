@@ -23,6 +23,12 @@ struct rsoft_qp;
  * @ipv6: outer header is IPv6
  * @ce: congestion was marked on the way
  * @whole: the run is the whole skb: no other run shares its control block
+ * @icrc_len: packet length for which @icrc_base holds, 0 for none
+ * @icrc_base: CRC state in front of the BTH for IPv4 ID 0
+ * @frag: number of the skb fragment that was looked at last
+ * @frag_off: offset from skb->data of its first byte, 0 before the first
+ * @at: the packet in hand if it lies in one piece, else NULL
+ * @at_off: offset from skb->data of @at
  *
  * Outer addresses are read from the skb's network header, which stays valid.
  */
@@ -36,6 +42,12 @@ struct rsoft_rx {
 	bool ipv6;
 	bool ce;
 	bool whole;
+	u32 icrc_len;
+	u32 icrc_base;
+	u32 frag;
+	u32 frag_off;
+	const u8 *at;
+	u32 at_off;
 };
 
 /**
@@ -73,15 +85,15 @@ enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
 			      u32 *payload);
 
 /**
- * rsoft_rx_copy() - copy payload out of an skb
- * @skb: skb
+ * rsoft_rx_copy() - copy payload of the packet in hand
+ * @rx: run from which the packet was taken last
  * @off: offset from skb->data
  * @to: destination in kernel address space
- * @len: bytes, within the skb
+ * @len: bytes, within the packet
  *
  * Return: 0, -EFAULT if the skb is shorter.
  */
-int rsoft_rx_copy(const struct sk_buff *skb, u32 off, void *to, u32 len);
+int rsoft_rx_copy(const struct rsoft_rx *rx, u32 off, void *to, u32 len);
 
 /**
  * rsoft_rx_grh() - the 40 bytes that stand in for a GRH (UD receives)

@@ -71,10 +71,12 @@ void rsoft_timer_sent(struct rsoft_qp *qp)
 {
 	struct rsoft_req *req = &qp->req;
 
-	if (!qp->ack_timeout_ns || req->deadline)
+	if (!qp->ack_timeout_ns)
 		return;
-	req->deadline = ktime_get_ns() + qp->ack_timeout_ns;
-	if (!hrtimer_active(&req->ack_timer))
+	if (!req->deadline)
+		req->deadline = ktime_get_ns() + qp->ack_timeout_ns;
+	/* not hrtimer_active(), which is true inside the timer's handler */
+	if (!hrtimer_is_queued(&req->ack_timer))
 		hrtimer_start(&req->ack_timer, ns_to_ktime(qp->ack_timeout_ns),
 			      HRTIMER_MODE_REL_SOFT);
 }

@@ -63,7 +63,4 @@ void rsoft_timer_rnr(struct rsoft_qp *qp, u64 ns);
  */
 void rsoft_timer_tx(struct rsoft_qp *qp, struct hrtimer *t, u64 ns);
 
-/* First look after the stack refused bytes or holds too many. */
-#define RSOFT_TX_WAIT_NS	(100 * NSEC_PER_USEC)
-
 #endif

@@ -77,3 +77,41 @@ u32 rsoft_icrc_pseudo(u8 *out, const struct rsoft_flow *flow, u16 ip_id,
 	       sizeof(struct rsoft_bth) - BTH_VARIANT_OFF - 1);
 	return p + sizeof(struct rsoft_bth) - out;
 }
+
+/* One byte of zeros undone: the state from which crc() comes to @state. */
+static u32 crc_back(const u32 *step, u32 state)
+{
+	u32 i;
+
+	for (i = 0; i < 256; i++)
+		if (step[i] >> 24 == state >> 24)
+			break;
+	return (state ^ step[i & 0xff]) << 8 | (i & 0xff);
+}
+
+void rsoft_icrc_tab_init(struct rsoft_icrc_tab *tab, rsoft_crc_fn crc)
+{
+	u8 head[ONES_LEN + IPV4_LEN + UDP_LEN] = {};
+	u32 step[256];
+	u32 i, n, state;
+	u8 byte;
+
+	for (i = 0; i < 256; i++) {
+		byte = (u8)i;
+		step[i] = crc(0, &byte, 1);
+	}
+	for (i = 0; i < 256; i++) {
+		head[ONES_LEN + 4] = (u8)i;
+		tab->id[0][i] = crc(0, head, sizeof(head));
+		head[ONES_LEN + 4] = 0;
+		head[ONES_LEN + 5] = (u8)i;
+		tab->id[1][i] = crc(0, head, sizeof(head));
+		head[ONES_LEN + 5] = 0;
+
+		/* the difference to all ones, BTH_VARIANT_OFF bytes earlier */
+		state = i ^ 0xff;
+		for (n = 0; n < BTH_VARIANT_OFF; n++)
+			state = crc_back(step, state);
+		tab->variant[i] = state;
+	}
+}

@@ -59,4 +59,47 @@ static inline __le32 rsoft_icrc_final(u32 crc)
 	return cpu_to_le32(~crc);
 }
 
+/* CRC state after some bytes: crc32_le() or a table of one's own. */
+typedef u32 (*rsoft_crc_fn)(u32 crc, const u8 *p, size_t len);
+
+/**
+ * struct rsoft_icrc_tab - what single bytes add to the CRC state
+ * @id: high and low byte of the IPv4 ID, to the state in front of the BTH
+ * @variant: byte 4 of the BTH, to make it count as all ones
+ *
+ * A CRC is linear: the state in front of the BTH is that for ID 0 plus what the
+ * ID adds, so that of all packets of a flow and length only the ID's two bytes
+ * are looked up. And a state can be changed so that a byte that follows counts
+ * as another: the packet's bytes are then taken as they are.
+ */
+struct rsoft_icrc_tab {
+	u32 id[2][256];
+	u32 variant[256];
+};
+
+/**
+ * rsoft_icrc_tab_init() - compute the table
+ * @tab: table
+ * @crc: CRC-32 function
+ */
+void rsoft_icrc_tab_init(struct rsoft_icrc_tab *tab, rsoft_crc_fn crc);
+
+/**
+ * rsoft_icrc_start() - CRC state with which to go on from the BTH
+ * @tab: table
+ * @base: state in front of the BTH for this flow and length and ID 0
+ * @ipv6: there is no ID
+ * @ip_id: IPv4 ID, host order
+ * @bth: the 12 bytes of the BTH
+ *
+ * Return: the state to which the bytes from the BTH on are added unchanged.
+ */
+static inline u32 rsoft_icrc_start(const struct rsoft_icrc_tab *tab, u32 base,
+				   bool ipv6, u16 ip_id, const u8 *bth)
+{
+	if (!ipv6)
+		base ^= tab->id[0][ip_id >> 8] ^ tab->id[1][ip_id & 0xff];
+	return base ^ tab->variant[bth[4]];
+}
+
 #endif
