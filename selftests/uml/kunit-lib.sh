@@ -41,6 +41,15 @@ build_for_uml()
 		die "nor does the KUnit module, see $work/build-kunit.log"
 }
 
+# fresh_out VARIANT: an empty folder for the guest's files, kept afterwards to
+# look at; sets OUT.
+fresh_out()
+{
+	OUT=$TOP/build/uml-$1-out
+	rm -rf "$OUT"
+	mkdir -p "$OUT" || die "cannot create $OUT"
+}
+
 # result STATUS NAME [NOTE]
 result()
 {

@@ -22,17 +22,16 @@ if [ -n "${2:-}" ]; then
 fi
 
 build_for_uml "$variant"
-out=$(mktemp -d) || die "mktemp failed"
-trap 'rm -rf "$out"' EXIT
+fresh_out "kunit-$variant"
 "$here/run-uml.sh" "$variant" "$here/guest-kunit.sh" "${KUNIT_TIMEOUT:-120}" \
-	UML_OUT="$out" MODULES="$MODULES" >"$out/console.txt" 2>&1
+	UML_OUT="$OUT" MODULES="$MODULES" >"$OUT/console.txt" 2>&1
 status=$?
 
 {
 	result $BUILT kunit.driver_builds_for_uml
-	suite_results "$out" kunit "$suites"
-	[ $status -eq 0 ] || tail -n 40 "$out/console.txt"
+	suite_results "$OUT" kunit "$suites"
+	[ $status -eq 0 ] || tail -n 40 "$OUT/console.txt"
 	result $status kunit.modules_load_and_unload "guest status $status"
-	log_result "$out" kunit.kernel_log_clean
-} >"$out/results.txt"
-number_results "$out/results.txt"
+	log_result "$OUT" kunit.kernel_log_clean
+} >"$OUT/results.txt"
+number_results "$OUT/results.txt"

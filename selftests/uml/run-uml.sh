@@ -35,12 +35,13 @@ fi
 [ -d /dev/shm ] && export TMPDIR=/dev/shm
 log=$(mktemp) || die "mktemp failed"
 trap 'rm -f "$log"' EXIT
-timeout -k 5 "$limit" "$build/linux" mem="${UML_MEM:-1G}" \
+# In the foreground: the guest dies with whoever is told to end this script.
+timeout --foreground -k 5 "$limit" "$build/linux" mem="${UML_MEM:-1G}" \
 	root=none rootfstype=hostfs rootflags=/ ro init="$here/init.sh" \
 	con0=null,fd:1 con1=null loglevel="${UML_LOGLEVEL:-4}" panic=-1 \
 	kasan_multi_shot \
 	UML_SCRIPT="$script" UML_BUILD="$build" "$@" </dev/null 2>&1 |
-	tr -d '\r' | tee "$log" |
+	sed -u 's/\r$//' | tee "$log" |
 	sed -u -e '1,/^UML_BEGIN$/d' -e '/^UML_STATUS=/d' -e '/reboot: System halted/d'
 rc=${PIPESTATUS[0]}
 status=$(sed -n 's/^UML_STATUS=//p' "$log" | tail -n 1)

@@ -3,6 +3,7 @@
 #
 # san.sh: KUnit, links, traffic, killed processes and removal in a UML kernel
 # with KASAN, PROVE_LOCKING, kmemleak and object debugging. Prints TAP.
+# ONLY=test,test runs some of it, see guest-san.sh.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/build/common.sh
@@ -12,17 +13,17 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 build_for_uml san
 [ "$BUILT" = 0 ] || exit 1
-out=$(mktemp -d) || die "mktemp failed"
-trap 'rm -rf "$out"' EXIT
+fresh_out san
 UML_MEM=2G "$here/run-uml.sh" san "$here/guest-san.sh" "${SAN_TIMEOUT:-600}" \
-	UML_OUT="$out" MODULES="$MODULES" TOP="$TOP" >"$out/console.txt" 2>&1
+	UML_OUT="$OUT" MODULES="$MODULES" TOP="$TOP" \
+	ONLY="${ONLY:-}" >"$OUT/console.txt" 2>&1
 status=$?
 
 {
 	# What the guest said, its results under this stage's name.
-	sed -E 's/^(not )?ok - /&san./' "$out/console.txt"
-	suite_results "$out" san.kunit "$(expected_suites)"
+	sed -E 's/^(not )?ok - /&san./' "$OUT/console.txt"
+	suite_results "$OUT" san.kunit "$(expected_suites)"
 	result $status san.guest_finished "status $status"
-	log_result "$out" san.kernel_log_clean
-} >"$out/results.txt"
-number_results "$out/results.txt"
+	log_result "$OUT" san.kernel_log_clean
+} >"$OUT/results.txt"
+number_results "$OUT/results.txt"
