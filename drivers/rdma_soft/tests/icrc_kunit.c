@@ -90,6 +90,63 @@ static void every_vector_has_its_icrc(struct kunit *test)
 		KUNIT_ASSERT_GT_MSG(test, pads[i], 5, "pad %d", i);
 }
 
+static u32 crc_plain(u32 crc, const u8 *p, size_t len)
+{
+	return crc32_le(crc, p, len);
+}
+
+/* The short way: base of the flow, ID and variant byte from the tables. */
+static void the_tables_give_the_same_icrc(struct kunit *test)
+{
+	static const u8 no_bth[BTH_LEN];
+	u8 pseudo[RSOFT_ICRC_PSEUDO_MAX];
+	struct rsoft_icrc_tab *tab;
+	struct rsoft_flow flow;
+	__le32 field;
+	u32 crc, n;
+	u16 id;
+	int i;
+
+	tab = kunit_kzalloc(test, sizeof(*tab), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, tab);
+	rsoft_icrc_tab_init(tab, crc_plain);
+	for (i = 0; i < ARRAY_SIZE(icrc_vectors); i++) {
+		const struct icrc_vector *v = &icrc_vectors[i];
+		u32 outer = outer_len(v->pkt);
+
+		parse_flow(v->pkt, &flow, &id);
+		n = rsoft_icrc_pseudo(pseudo, &flow, 0, v->len - outer, no_bth);
+		crc = crc32_le(~0, pseudo, n - BTH_LEN);
+		crc = rsoft_icrc_start(tab, crc, flow.ipv6, id, v->pkt + outer);
+		crc = crc32_le(crc, v->pkt + outer, v->len - outer - 4);
+		field = rsoft_icrc_final(crc);
+		KUNIT_ASSERT_EQ_MSG(test, memcmp(v->pkt + v->len - 4, &field,
+						 4), 0, "%s", v->name);
+	}
+}
+
+static void every_id_and_variant_is_in_the_tables(struct kunit *test)
+{
+	struct rsoft_flow flow = { .sport = cpu_to_be16(0xc000) };
+	static const u8 no_bth[BTH_LEN];
+	u8 a[RSOFT_ICRC_PSEUDO_MAX], bth[BTH_LEN] = { 4 };
+	struct rsoft_icrc_tab *tab;
+	u32 base, crc, n, id;
+
+	tab = kunit_kzalloc(test, sizeof(*tab), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, tab);
+	rsoft_icrc_tab_init(tab, crc_plain);
+	n = rsoft_icrc_pseudo(a, &flow, 0, 100, no_bth);
+	base = crc32_le(~0, a, n - BTH_LEN);
+	for (id = 0; id < 0x10000; id += 0x101 - (id & 1)) {
+		bth[4] = (u8)(id >> 3);
+		rsoft_icrc_pseudo(a, &flow, (u16)id, 100, bth);
+		crc = rsoft_icrc_start(tab, base, false, (u16)id, bth);
+		KUNIT_ASSERT_EQ_MSG(test, crc32_le(crc, bth, BTH_LEN),
+				    crc32_le(~0, a, n), "id %u", id);
+	}
+}
+
 static bool bit_is_covered(const u8 *pkt, u32 byte)
 {
 	u32 outer = outer_len(pkt);
@@ -205,6 +262,8 @@ static void the_field_is_little_endian(struct kunit *test)
 
 static struct kunit_case icrc_cases[] = {
 	KUNIT_CASE(every_vector_has_its_icrc),
+	KUNIT_CASE(the_tables_give_the_same_icrc),
+	KUNIT_CASE(every_id_and_variant_is_in_the_tables),
 	KUNIT_CASE(exactly_the_invariant_bits_are_covered),
 	KUNIT_CASE(a_wrong_icrc_is_seen_in_each_bit),
 	KUNIT_CASE(the_length_is_covered),
