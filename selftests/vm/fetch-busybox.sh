@@ -24,5 +24,8 @@ say "vm: downloading busybox-static (unpacked into $CACHE/vm, not installed)"
 	cat "$tmp/apt.log" >&2
 	die "apt-get download busybox-static failed: run 'apt-get update'"
 }
-mv "$(find "$tmp/root" -name busybox -type f | head -n 1)" "$b" || die "busybox-static contains no busybox"
+for f in "$tmp"/root/bin/busybox "$tmp"/root/usr/bin/busybox; do
+	[ -x "$f" ] && mv "$f" "$b" && break
+done
+[ -x "$b" ] || die "busybox-static contains no bin/busybox"
 echo "$b"
