@@ -47,7 +47,8 @@ setup_ns()
 		ip netns add "$ns" || fail "cannot create netns $ns"
 		ip -n "$ns" link set lo up
 		ip netns exec "$ns" sysctl -qw net.ipv6.conf.all.accept_dad=0 \
-			net.ipv6.conf.default.accept_dad=0
+			net.ipv6.conf.default.accept_dad=0 \
+			net.ipv6.conf.all.keep_addr_on_down=1
 	done
 }
 

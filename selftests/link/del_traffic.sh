@@ -44,7 +44,7 @@ t_idle_holder()
 	wait_for 10 grep -q 'async event FD' "$TRAFFIC_STATUS.aw" ||
 		fail "ibv_asyncwatch does not start: $(cat "$TRAFFIC_STATUS.aw")"
 	timed 1000 link_del "$DEVA"
-	wait_for 5 grep -qi 'fatal' "$TRAFFIC_STATUS.aw" ||
+	wait_for 5 grep -q DEVICE_FATAL "$TRAFFIC_STATUS.aw" ||
 		fail "no DEVICE_FATAL: $(cat "$TRAFFIC_STATUS.aw")"
 	kill "$pid"
 	wait "$pid" 2> /dev/null

@@ -20,6 +20,7 @@ release()
 {
 	kill "$HOLDER"
 	wait "$HOLDER" 2> /dev/null
+	return 0
 }
 
 refused()
