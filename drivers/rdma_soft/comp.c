@@ -259,13 +259,15 @@ static void comp_read(struct rsoft_qp *qp, struct comp_run *run,
 {
 	struct rsoft_swqe *wqe = comp_expected(qp, pkt);
 	bool end = pkt->info->flags & RSOFT_PKT_END;
+	bool is_last;
 	u32 idx;
 
 	if (!wqe)
 		return;
+	is_last = pkt->psn == wqe->last_psn;
 	idx = rsoft_psn_diff(pkt->psn, wqe->first_psn);
 	if (wqe->kind != RSOFT_KIND_READ ||
-	    end != (pkt->psn == wqe->last_psn) ||
+	    end != is_last ||
 	    pkt->payload_len != rsoft_pkt_len(wqe->len, idx, qp->mtu_shift)) {
 		/* never more than was asked for, never another length */
 		rsoft_req_fail(qp, wqe, IB_WC_BAD_RESP_ERR);

@@ -273,6 +273,7 @@ void rsoft_engine_resume(struct rsoft_engine *e)
 {
 	lockdep_assert_held(&e->qp->ctl);
 	atomic_fetch_andnot_release(RSOFT_ENGINE_PAUSED, &e->own);
+	/* pairs with engine_note() */
 	smp_mb__after_atomic();
 	local_bh_disable();
 	rsoft_engine_run(e, RSOFT_BUDGET_DOORBELL);

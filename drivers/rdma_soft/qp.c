@@ -392,9 +392,10 @@ static int qp_post_one(struct rsoft_qp *qp, const struct ib_send_wr *wr)
 	/* pairs with the store-release when a WQE is retired */
 	if (sq->head - smp_load_acquire(&sq->tail) < sq->max_wr) {
 		err = rsoft_swqe_from_wr(qp, wr, rsoft_sq_at(sq, sq->head));
-		/* pairs with the load-acquire in rsoft_sq_head() */
-		if (!err)
+		if (!err) {
+			/* pairs with the load-acquire in rsoft_sq_head() */
 			smp_store_release(&sq->head, sq->head + 1);
+		}
 	}
 	spin_unlock_irqrestore(&sq->lock, flags);
 	return err;

@@ -39,7 +39,7 @@
  */
 struct rsoft_sq {
 	struct rsoft_ring ring;
-	spinlock_t lock;
+	spinlock_t lock;	/* kernel producers */
 	void *win;
 	u32 stride;
 	u32 mask;
@@ -61,7 +61,7 @@ struct rsoft_sq {
  */
 struct rsoft_rq {
 	struct rsoft_ring ring;
-	spinlock_t lock;
+	spinlock_t lock;	/* kernel producers */
 	u32 max_wr;
 	u32 max_sge;
 };
@@ -242,8 +242,8 @@ struct rsoft_qp {
 	u32 qpn;
 	bool user;
 	u64 net_cookie;
-	struct mutex ctl;
-	spinlock_t state_lock;
+	struct mutex ctl;		/* modify, query, destroy */
+	spinlock_t state_lock;		/* changes of state */
 	enum rsoft_qps state;
 	struct ib_qp_attr attr;
 	struct rsoft_path __rcu *path;
