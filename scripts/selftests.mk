@@ -5,6 +5,7 @@
 
 SELFTESTS_DIR := selftests
 SELFTESTS_OUT := build/selftests
+# -Wno-missing-field-initializers: designated initializers leave the rest zero.
 SELFTESTS_CFLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Werror \
 	-Wno-missing-field-initializers -I$(SELFTESTS_DIR)/lib
 
