@@ -44,6 +44,7 @@ packages()
 	python3|check|parses KUnit results
 	perl|check|checkpatch and kernel-doc
 	mmdebstrap|check|chroot for compiling against newer kernels
+	procps|check|sysctl and pkill in tests
 	tcpdump|check|captures in tests
 	iperf3|check|TCP beside RDMA in tests
 	LIST

@@ -6,8 +6,8 @@
 SELFTESTS_DIR := selftests
 SELFTESTS_OUT := build/selftests
 # -Wno-missing-field-initializers: designated initializers leave the rest zero.
-SELFTESTS_CFLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Werror \
-	-Wno-missing-field-initializers -I$(SELFTESTS_DIR)/lib
+SELFTESTS_CFLAGS := -Wno-missing-field-initializers -std=gnu11 -O1 -g -Wall \
+	-Wextra -Werror -I$(SELFTESTS_DIR)/lib
 
 # Every C file of a test folder is one program.
 SELFTESTS_SRC := $(wildcard $(addprefix $(SELFTESTS_DIR)/, \
