@@ -138,7 +138,7 @@ setup_pair()
 	for n in a b; do
 		ip netns add $n || return
 		# No duplicate address detection: addresses work at once.
-		ip netns exec $n sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
+		ip netns exec $n "$VM_BUSYBOX" sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
 	done
 	ip -b - <<-IP || { err "cannot build the veth pair"; return; }
 	link add va mtu $mtu netns a type veth peer name vb mtu $mtu netns b
@@ -178,7 +178,7 @@ setup_one_ns()
 	local type=$1 l0=$2 l1=$3 mtu=${4:-1500} i
 	if [ ! -e /sys/class/net/v0 ]; then
 		for i in all default; do
-			sysctl -qw net.ipv4.conf.$i.rp_filter=0 net.ipv4.conf.$i.accept_local=1 \
+			"$VM_BUSYBOX" sysctl -qw net.ipv4.conf.$i.rp_filter=0 net.ipv4.conf.$i.accept_local=1 \
 				net.ipv6.conf.$i.accept_dad=0
 		done
 		ip -b - <<-IP || { err "cannot build the one-namespace rig"; return; }

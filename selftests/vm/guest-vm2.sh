@@ -12,7 +12,7 @@ other=$((3 - me))
 agent=4700
 
 modprobe virtio_net || exit 1
-sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
+"$VM_BUSYBOX" sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
 wait_for 10 test -e /sys/class/net/eth0 || { err "no eth0"; exit 1; }
 ip -b - <<-IP || exit 1
 addr add 10.77.0.$me/24 dev eth0
