@@ -15,6 +15,7 @@
 #include <linux/spinlock.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <rdma/ib_cache.h>
 
 #include "device.h"
 #include "netns.h"
@@ -27,6 +28,7 @@
  * @cookie: identity of the netns of the GID's netdev
  * @addr: address
  * @ifindex: GID's netdev if the address is link-local, else 0
+ * @vlan_id: VLAN of the GID's netdev, 0xffff if it has none
  * @direct: the device's link is over the GID's netdev, not below it
  * @dev: device
  * @ns: use of the netns
@@ -37,6 +39,7 @@ struct rsoft_gid {
 	u64 cookie;
 	struct in6_addr addr;
 	int ifindex;
+	u16 vlan_id;
 	bool direct;
 	struct rsoft_dev *dev;
 	struct rsoft_netns *ns;
@@ -88,6 +91,9 @@ int rsoft_add_gid(const struct ib_gid_attr *attr, void **context)
 	gid->direct = gid->dev->ndev == ndev;
 	memcpy(&gid->addr, attr->gid.raw, sizeof(gid->addr));
 	gid->ifindex = rsoft_gid_scope(&gid->addr, ndev->ifindex);
+	err = rdma_read_gid_l2_fields(attr, &gid->vlan_id, NULL);
+	if (err)
+		goto err_put_ns;
 
 	spin_lock(&rsoft_gid_lock);
 	hash_add_rcu(rsoft_gids, &gid->node,
@@ -96,6 +102,8 @@ int rsoft_add_gid(const struct ib_gid_attr *attr, void **context)
 	*context = gid;
 	return 0;
 
+err_put_ns:
+	rsoft_netns_put_later(gid->ns);
 err_free:
 	kfree(gid);
 	return err;
@@ -126,7 +134,8 @@ static bool rsoft_gid_match(const struct rsoft_gid *gid, u64 cookie,
 }
 
 struct rsoft_dev *rsoft_gid_find(const struct net *net,
-				 const struct in6_addr *addr, int ifindex)
+				 const struct in6_addr *addr, int ifindex,
+				 u16 *vlan_id)
 {
 	u32 hash = rsoft_gid_hash(net->net_cookie, addr);
 	int scope = rsoft_gid_scope(addr, ifindex);
@@ -137,6 +146,7 @@ struct rsoft_dev *rsoft_gid_find(const struct net *net,
 		if (!rsoft_gid_match(gid, net->net_cookie, addr, scope))
 			continue;
 		dev = gid->dev;
+		*vlan_id = gid->vlan_id;
 		if (gid->direct)
 			break;
 	}

@@ -39,6 +39,7 @@ int rsoft_del_gid(const struct ib_gid_attr *attr, void **context);
  * @net: netns of the packet
  * @addr: destination, IPv4 as mapped address
  * @ifindex: netdev of the packet; only counts for link-local addresses
+ * @vlan_id: set to the VLAN of the address's netdev, 0xffff if it has none
  *
  * If several links own it (one over a netdev, one over its lower netdev), the
  * link over the very netdev of the address is preferred.
@@ -48,7 +49,8 @@ int rsoft_del_gid(const struct ib_gid_attr *attr, void **context);
  * Return: the device, valid within the RCU read section, or NULL.
  */
 struct rsoft_dev *rsoft_gid_find(const struct net *net,
-				 const struct in6_addr *addr, int ifindex);
+				 const struct in6_addr *addr, int ifindex,
+				 u16 *vlan_id);
 
 /**
  * rsoft_gid_owned() - does this device own an address

@@ -28,6 +28,7 @@
 
 #include "link.h"
 
+#include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -182,6 +183,17 @@ static int rsoft_link_check(const struct net_device *ndev)
 
 	if (ndev->reg_state != NETREG_REGISTERED)
 		return -ENODEV;
+
+	/*
+	 * The core takes the addresses of a VLAN to the device over its lower
+	 * netdev, and to that one only.
+	 */
+	if (is_vlan_dev(ndev)) {
+		pr_warn_ratelimited("%s: no link over it: a link over %s serves the addresses of its VLANs too\n",
+				    netdev_name(ndev),
+				    netdev_name(vlan_dev_real_dev(ndev)));
+		return -EOPNOTSUPP;
+	}
 
 	if (!__in_dev_get_rtnl(ndev) && !__in6_dev_get(ndev)) {
 		pr_warn_ratelimited("%s: no link over it: the device carries no IP\n",

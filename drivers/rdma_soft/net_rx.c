@@ -47,6 +47,7 @@
  * @ipv6: outer header is IPv6
  * @ce: congestion was marked
  * @ip_id: IPv4 ID of the first packet
+ * @vlan_id: VLAN of the destination's netdev
  * @off: offset from skb->data of the first BTH
  * @len: bytes from there on
  * @seg_size: bytes of each packet but the last
@@ -61,6 +62,7 @@ struct rsoft_in {
 	bool ipv6;
 	bool ce;
 	u16 ip_id;
+	u16 vlan_id;
 	u32 off;
 	u32 len;
 	u32 seg_size;
@@ -208,6 +210,7 @@ static void rsoft_run_deliver(const struct rsoft_in *in,
 		.ipv6 = in->ipv6,
 		.ce = in->ce,
 		.whole = run->len == in->len,
+		.vlan_id = in->vlan_id,
 	};
 	struct rsoft_qp *qp;
 
@@ -366,7 +369,7 @@ unsigned int rsoft_rx_hook(void *priv, struct sk_buff *skb,
 		return NF_ACCEPT;
 
 	/* Groups that were joined through us would be looked up here too. */
-	in.owner = rsoft_gid_find(in.net, &in.daddr, in.iif);
+	in.owner = rsoft_gid_find(in.net, &in.daddr, in.iif, &in.vlan_id);
 	if (!in.owner)
 		return NF_ACCEPT;
 
@@ -430,7 +433,7 @@ int rsoft_rx_encap(struct sock *sk, struct sk_buff *skb)
 		return 0;
 	}
 
-	in.owner = rsoft_gid_find(in.net, &in.daddr, in.iif);
+	in.owner = rsoft_gid_find(in.net, &in.daddr, in.iif, &in.vlan_id);
 	if (!in.owner || !rsoft_in_udp(&in, 0))
 		rsoft_encap_drop(skb, in.owner, RSOFT_DROP_SHAPE);
 	else

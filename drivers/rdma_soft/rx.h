@@ -23,6 +23,9 @@ struct rsoft_qp;
  * @ipv6: outer header is IPv6
  * @ce: congestion was marked on the way
  * @whole: the run is the whole skb: no other run shares its control block
+ * @vlan_id: VLAN of the netdev of the destination GID, RSOFT_NO_VLAN if it has
+ *           none. The core finds a GID for an answer by it, so completions of
+ *           datagrams report it (IB_WC_WITH_VLAN)
  * @icrc_len: packet length for which @icrc_base holds, 0 for none
  * @icrc_base: CRC state in front of the BTH for IPv4 ID 0
  * @frag: number of the skb fragment that was looked at last
@@ -42,6 +45,7 @@ struct rsoft_rx {
 	bool ipv6;
 	bool ce;
 	bool whole;
+	u16 vlan_id;
 	u32 icrc_len;
 	u32 icrc_base;
 	u32 frag;
@@ -50,6 +54,8 @@ struct rsoft_rx {
 	u32 at_off;
 };
 
+#define RSOFT_NO_VLAN 0xffff
+
 /**
  * struct rsoft_rx_cb - what an skb in an engine's queue keeps
  * @dev: as in struct rsoft_rx; the device outlives its QPs
@@ -57,6 +63,7 @@ struct rsoft_rx {
  * @len: as in struct rsoft_rx
  * @seg_size: as in struct rsoft_rx
  * @ip_id: as in struct rsoft_rx
+ * @vlan_id: as in struct rsoft_rx
  * @flags: ipv6 (bit 0), ce (bit 1)
  */
 struct rsoft_rx_cb {
@@ -65,6 +72,7 @@ struct rsoft_rx_cb {
 	u32 len;
 	u16 seg_size;
 	u16 ip_id;
+	u16 vlan_id;
 	u8 flags;
 };
 
