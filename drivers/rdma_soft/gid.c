@@ -76,7 +76,7 @@ int rsoft_add_gid(const struct ib_gid_attr *attr, void **context)
 	ndev = rcu_dereference(attr->ndev);
 	net = maybe_get_net(dev_net(ndev));
 	rcu_read_unlock();
-	err = -ENODEV;
+	err = 0;
 	if (!net)
 		goto err_free;
 
@@ -106,7 +106,8 @@ err_put_ns:
 	rsoft_netns_put_later(gid->ns);
 err_free:
 	kfree(gid);
-	return err;
+	/* In a netns on its way out a GID serves nobody, and goes soon. */
+	return err == -ENODEV ? 0 : err;
 }
 
 int rsoft_del_gid(const struct ib_gid_attr *attr, void **context)

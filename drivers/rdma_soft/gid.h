@@ -14,12 +14,12 @@ struct rsoft_dev;
 /**
  * rsoft_add_gid() - ops.add_gid
  * @attr: GID; its netdev may be in another netns than the link's
- * @context: set to our entry
+ * @context: set to our entry; left NULL in a netns that is being dismantled
  *
  * Context: may sleep, also under rtnl.
  *
- * Return: 0, -ENOMEM, -ENODEV for a netns that is being dismantled, or the
- * errno of the sockets of a netns in which this is the first GID.
+ * Return: 0, -ENOMEM, or the errno of the sockets of a netns in which this is
+ * the first GID.
  */
 int rsoft_add_gid(const struct ib_gid_attr *attr, void **context);
 
