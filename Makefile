@@ -19,9 +19,10 @@ modules: ## build drivers/rdma_soft/rdma_soft.ko [KDIR=DIR] [W=1] [C=2]
 	+$(MOD_MAKE) modules
 
 install: modules ## install the module for KDIR's kernel and run depmod (root)
-	+$(MOD_MAKE) modules_install
+	+$(MOD_MAKE) CONFIG_MODULE_SIG_ALL= DEPMOD=true modules_install
 	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) \
-		$$(cat $(KDIR)/include/config/kernel.release)
+		$$(awk -F'"' '/UTS_RELEASE/ { print $$2 }' \
+			$(KDIR)/include/generated/utsrelease.h)
 
 clean: ## remove what the builds left in the tree
 	$(if $(KDIR),+$(MOD_MAKE) clean)
