@@ -53,5 +53,24 @@ if grep -E '[Ww]arning|WARNING' "$log" |
 else
 	result ok 2 no_warnings
 fi
-echo "1..2"
+n=2
+# Only the newest kernel has everything the driver is written for.
+if [ "$series" = 7.x ]; then
+	n=3
+	probes=$TOP/drivers/rdma_soft/compat/Kbuild.include
+	# Asks for an argument that newer kernels do not have.
+	gone='^(PIN_USER_PAGES_VMAS)$'
+	missing=$(comm -23 \
+		<(grep -oE 'rsoft-probe,[A-Z0-9_]+' "$probes" | cut -d, -f2 |
+			grep -vE "$gone" | sort -u) \
+		<(grep -ohE 'RDMA_SOFT_HAVE_[A-Z0-9_]+' "$out/drivers/rdma_soft/.main.o.cmd" |
+			sed 's/RDMA_SOFT_HAVE_//' | sort -u))
+	if [ -z "$missing" ]; then
+		result ok 3 probes
+	else
+		echo "# not found in the newest kernel's headers: ${missing//$'\n'/ }"
+		result "not ok" 3 probes
+	fi
+fi
+echo "1..$n"
 exit $((fails > 0))

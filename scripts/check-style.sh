@@ -90,6 +90,17 @@ no_version_code()
 	return 0
 }
 
+# A misspelt RDMA_SOFT_HAVE_ name would silently choose the old interface.
+compat_names()
+{
+	comm -13 \
+		<(grep -oE 'rsoft-probe,[A-Z0-9_]+' \
+			drivers/rdma_soft/compat/Kbuild.include |
+			sed 's/.*,/RDMA_SOFT_HAVE_/' | sort -u) \
+		<(grep -hoE 'RDMA_SOFT_HAVE_[A-Z0-9_]+' "${c_files[@]}" | sort -u) |
+		sed 's/$/: no probe in compat\/Kbuild.include/'
+}
+
 # A function is what starts with '{' and ends with '}' in the first column.
 function_length()
 {
@@ -211,6 +222,7 @@ rule checkpatch_asm checkpatch "$cp_ignore_asm" drivers/rdma_soft/crc_x86.c
 rule checkpatch_compat checkpatch "$cp_ignore_compat" drivers/rdma_soft/compat/compat.h
 rule kernel_doc kernel_doc "${h_files[@]}"
 rule no_version_code no_version_code
+rule compat_names compat_names
 rule function_length function_length "${c_files[@]}"
 [ ${#prog_files[@]} -eq 0 ] ||
 	rule checkpatch_programs checkpatch "$cp_ignore_programs" "${prog_files[@]}"

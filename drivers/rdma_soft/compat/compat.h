@@ -221,11 +221,6 @@
 	pin_user_pages(start, nr, flags, pages)
 #endif
 
-#ifndef RDMA_SOFT_HAVE_DMA_BUF_VMAP_UNLOCKED
-#define dma_buf_vmap_unlocked(buf, map) dma_buf_vmap(buf, map)
-#define dma_buf_vunmap_unlocked(buf, map) dma_buf_vunmap(buf, map)
-#endif
-
 /* --- modules ----------------------------------------------------------- */
 
 /* RSOFT_MODULE_IMPORT_NS(DMA_BUF): the bare name, as in old kernels. */
