@@ -5,8 +5,8 @@
 # prints TAP and judges what came back against the host's own list.
 #
 #   run-vm-tests.sh              every test of the suite 'check'
-#   run-vm-tests.sh PATTERN      tests whose name contains PATTERN, any suite;
-#                                PATTERN may be TEST:SUBTEST
+#   run-vm-tests.sh PATTERN...   tests whose name contains a PATTERN, any suite;
+#                                a single PATTERN may be TEST:SUBTEST
 #   run-vm-tests.sh --list       the names
 #   --suite NAME                 check (default), perftest or all
 #   --driver rxe                 the same tests on in-tree rxe (to judge a test)
@@ -24,7 +24,7 @@ TREE=$(dirname "$HERE")
 SUITE=check
 DRIVER=rdma_soft
 RIG=
-PATTERN=
+PATTERNS=()
 LOGDIR=$TREE/build/selftests/log
 MAX_BOOTS=4
 
@@ -39,13 +39,28 @@ usage()
 	sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0"
 }
 
-# list_tests SUITE PATTERN: names of tests.list.
+# list_tests SUITE [PATTERN...]: names of tests.list, in its order. A pattern
+# that is a whole name means only that test.
 list_tests()
 {
-	awk -v s="$1" -v p="$2" '
+	local suite=$1
+	shift
+	awk -v s="$suite" -v p="$*" '
 		/^#/ || NF == 0 { next }
-		p != "" ? index($1, p) : (s == "all" || $4 == s) { print $1 }
-	' "$HERE/tests.list"
+		{ name[++n] = $1; suite[n] = $4; whole[$1] = 1 }
+		END {
+			np = split(p, pat, " ")
+			for (i = 1; i <= n; i++) {
+				hit = !np && (s == "all" || suite[i] == s)
+				for (j = 1; j <= np; j++)
+					if (pat[j] in whole)
+						hit = hit || name[i] == pat[j]
+					else
+						hit = hit || index(name[i], pat[j])
+				if (hit)
+					print name[i]
+			}
+		}' "$HERE/tests.list"
 }
 
 declare -A RESULT=()
@@ -169,37 +184,33 @@ missing()
 # parse ARGUMENTS: sets the options and TESTS.
 parse()
 {
-	local t
 	while (($#)); do
 		case $1 in
 		--suite) SUITE=${2:?--suite needs a name}; shift ;;
 		--driver) DRIVER=${2:?--driver needs a name}; shift ;;
 		--rig) RIG=${2:?--rig needs 1ns or 2ns}; shift ;;
 		--out) LOGDIR=${2:?--out needs a folder}; shift ;;
-		--list) list_tests all ''; exit 0 ;;
+		--list) list_tests all; exit 0 ;;
 		-h | --help) usage; exit 0 ;;
 		-*) die "unknown option $1, see --help" ;;
-		*) PATTERN=$1 ;;
+		*) PATTERNS+=("$1") ;;
 		esac
 		shift
 	done
 
 	SUBTEST=
-	if [[ $PATTERN == *:* ]]; then
-		SUBTEST=${PATTERN#*:}
-		PATTERN=${PATTERN%%:*}
+	if ((${#PATTERNS[@]} == 1)) && [[ ${PATTERNS[0]} == *:* ]]; then
+		SUBTEST=${PATTERNS[0]#*:}
+		PATTERNS=("${PATTERNS[0]%%:*}")
 	fi
 	case $DRIVER in
 	rxe) RIG=${RIG:-1ns} ;;
 	*) RIG=${RIG:-2ns} ;;
 	esac
 
-	mapfile -t TESTS < <(list_tests "$SUITE" "$PATTERN")
-	# an exact name means only that test
-	for t in "${TESTS[@]}"; do
-		[ "$t" != "$PATTERN" ] || TESTS=("$t")
-	done
-	((${#TESTS[@]})) || die "no test matches '${PATTERN:-$SUITE}': see --list"
+	mapfile -t TESTS < <(list_tests "$SUITE" "${PATTERNS[@]}")
+	((${#TESTS[@]})) ||
+		die "no test matches '${PATTERNS[*]:-$SUITE}': see --list"
 
 	make -s -f "$TREE/scripts/selftests.mk" -C "$TREE" selftests >&2 ||
 		die "the test programs do not build: run 'make selftests'"

@@ -372,7 +372,7 @@ static void run_plan(const void *arg)
 
 #define CASE(label, ...) { \
 	.name = label, .fn = run_plan, \
-	.arg = &(const struct plan){ __VA_ARGS__ }, .timeout_s = 60, \
+	.arg = &(const struct plan){ __VA_ARGS__ }, .timeout_s = 120, \
 }
 
 static const struct vt_test tests[] = {

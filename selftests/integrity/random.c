@@ -8,7 +8,7 @@
  * gaps and borders with a guard pattern. Completions must come exactly once, in
  * order, with the right opcode, length and immediate data.
  *
- * VT_SEED replays a run; VT_SECONDS (default 3) is the time for one case.
+ * VT_SEED replays a run; VT_SECONDS (default 2) is the time for one case.
  */
 #include <arpa/inet.h>
 #include <unistd.h>
@@ -716,7 +716,7 @@ static void integrity(const void *arg)
 	}
 	if (r.cfg->big)
 		big_batches(&r);
-	until = vt_now_us() + (secs ? atoi(secs) : 3) * 1000000ull;
+	until = vt_now_us() + (secs ? atoi(secs) : 2) * 1000000ull;
 	while (!r.cfg->big && (vt_now_us() < until || r.batches < MIN_BATCHES))
 		random_batch(&r);
 	report(&r);
@@ -728,7 +728,7 @@ static void integrity(const void *arg)
 	.name = label, \
 	.fn = integrity, \
 	.arg = &(const struct config){ __VA_ARGS__ }, \
-	.timeout_s = 60, \
+	.timeout_s = 120, \
 }
 
 static const struct vt_test tests[] = {

@@ -60,6 +60,14 @@ traffic_end()
 	fi
 }
 
+# traffic_stop: end it from outside.
+traffic_stop()
+{
+	kill "$TRAFFIC_PID"
+	wait "$TRAFFIC_PID" 2> /dev/null
+	return 0
+}
+
 # timed LIMIT_MS COMMAND...: run it, fail if it failed or took longer. A busy
 # host stops the guest while its clock runs on: what an rdma command that does
 # nothing takes just before, four times, is added to the limit.

@@ -17,8 +17,8 @@
 
 #define VT_EXIT_FAIL 1
 #define VT_EXIT_SKIP 4
-#define VT_TIMEOUT_S 30
-#define VT_WANT_MS 10000
+#define VT_TIMEOUT_S 60
+#define VT_WANT_MS 20000
 #define VT_SKIP_LEN 200
 
 /* Written by the child, read by the parent that prints the result line. */

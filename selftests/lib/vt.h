@@ -28,7 +28,7 @@ struct vt_test {
 	const char *name;
 	void (*fn)(const void *arg);
 	const void *arg;
-	int timeout_s;		/* 0: the default of 30 s */
+	int timeout_s;		/* 0: the default of 60 s */
 };
 
 /* Run the table (only names that contain argv[1], if given), print TAP. */

@@ -83,8 +83,7 @@ t_rxe_later()
 	traffic_moving
 	rdma link del rxe0
 	traffic_moving
-	kill "$TRAFFIC_PID"
-	wait "$TRAFFIC_PID" 2> /dev/null
+	traffic_stop
 	ours_works
 }
 

@@ -18,14 +18,14 @@ state_is()
 t_state()
 {
 	state_is ACTIVE || fail "at first $(port_state)"
-	in_a ip link set "$IFA" down
+	ip_a link set "$IFA" down
 	wait_for 3 state_is DOWN || fail "netdev down: $(port_state)"
-	in_a ip link set "$IFA" up
+	ip_a link set "$IFA" up
 	wait_for 3 state_is ACTIVE || fail "netdev up again: $(port_state)"
 	# no carrier: the peer is down
-	in_b ip link set "$IFB" down
+	ip_b link set "$IFB" down
 	wait_for 3 state_is DOWN || fail "no carrier: $(port_state)"
-	in_b ip link set "$IFB" up
+	ip_b link set "$IFB" up
 	wait_for 3 state_is ACTIVE || fail "carrier again: $(port_state)"
 }
 
@@ -36,9 +36,9 @@ t_events()
 	ibv_asyncwatch -d "$DEVA" > "$log" 2>&1 &
 	pid=$!
 	wait_for 10 grep -q 'async event FD' "$log" || fail "$(cat "$log")"
-	in_a ip link set "$IFA" down
+	ip_a link set "$IFA" down
 	wait_for 5 grep -q PORT_ERR "$log" || fail "down: $(cat "$log")"
-	in_a ip link set "$IFA" up
+	ip_a link set "$IFA" up
 	wait_for 5 grep -q PORT_ACTIVE "$log" || fail "up: $(cat "$log")"
 	kill "$pid"
 	return 0
@@ -59,7 +59,7 @@ t_mtu()
 	local pair
 	for pair in 1500:1024 9000:4096 4200:4096 4100:2048 2200:2048 \
 		1200:1024 1000:512 640:512 400:256 1500:1024; do
-		in_a ip link set "$IFA" mtu "${pair%:*}"
+		ip_a link set "$IFA" mtu "${pair%:*}"
 		wait_for 2 mtu_is "${pair#*:}" ||
 			fail "netdev MTU ${pair%:*}: path MTU $(active_mtu)"
 	done
@@ -86,36 +86,36 @@ t_gids()
 {
 	local before
 	before=$(gid_index "$DEVA" $A4)
-	in_a ip addr add 10.9.7.1/24 dev "$IFA"
+	ip_a addr add 10.9.7.1/24 dev "$IFA"
 	wait_for 3 gid_there 10.9.7.1 || fail "no GID for a new IPv4 address"
-	in_a ip -6 addr add fd09:7::1/64 dev "$IFA" nodad
+	ip_a -6 addr add fd09:7::1/64 dev "$IFA" nodad
 	wait_for 3 gid_there fd09:7::1 || fail "no GID for a new IPv6 address"
-	in_a ip addr del 10.9.7.1/24 dev "$IFA"
+	ip_a addr del 10.9.7.1/24 dev "$IFA"
 	wait_for 3 gid_not_there 10.9.7.1 || fail "GID of a removed address"
-	in_a ip -6 addr del fd09:7::1/64 dev "$IFA"
+	ip_a -6 addr del fd09:7::1/64 dev "$IFA"
 	wait_for 3 gid_not_there fd09:7::1 || fail "GID of a removed address"
 	[ "$(gid_index "$DEVA" $A4)" = "$before" ] || fail "the first one moved"
 }
 
 t_mac()
 {
-	in_a ip link set "$IFA" address 02:09:00:00:00:77 ||
+	ip_a link set "$IFA" address 02:09:00:00:00:77 ||
 		fail "cannot change the MAC address"
-	in_a ip link set "$IFA" address $MACA
+	ip_a link set "$IFA" address $MACA
 	state_is ACTIVE || wait_for 3 state_is ACTIVE || fail "$(port_state)"
 }
 
 t_rename()
 {
-	in_a ip link set "$IFA" down
-	in_a ip link set "$IFA" name other0 || fail "cannot rename"
-	in_a ip link set other0 up
+	ip_a link set "$IFA" down
+	ip_a link set "$IFA" name other0 || fail "cannot rename"
+	ip_a link set other0 up
 	wait_for 3 state_is ACTIVE || fail "$(port_state)"
 	in_a rdma link show "$DEVA/1" | grep -q 'netdev other0' ||
 		fail "$(in_a rdma link show "$DEVA/1")"
-	in_a ip link set other0 down
-	in_a ip link set other0 name "$IFA"
-	in_a ip link set "$IFA" up
+	ip_a link set other0 down
+	ip_a link set other0 name "$IFA"
+	ip_a link set "$IFA" up
 	wait_for 3 state_is ACTIVE || fail "$(port_state)"
 }
 
@@ -127,7 +127,7 @@ t_flap()
 	VT_SECONDS=6 "$BUILD/integrity/random" rc_v4_mtu_1024 > "$out" 2>&1 &
 	wait_for 10 grep -q seed "$out"
 	sleep 1
-	in_a ip link set "$IFA" down
+	ip_a link set "$IFA" down
 	sleep 0.2
 	good_again
 	wait $! || { sed 's/^/# /' "$out"; fail "the transfer broke"; }
@@ -136,12 +136,12 @@ t_flap()
 # good_again: up, with the neighbours that 'down' forgets.
 good_again()
 {
-	in_b ip link set "$IFB" up
-	in_a ip link set "$IFA" up
-	in_a ip neigh replace $B4 lladdr $MACB dev "$IFA" nud permanent
-	in_a ip neigh replace $B6 lladdr $MACB dev "$IFA" nud permanent
-	in_b ip neigh replace $A4 lladdr $MACA dev "$IFB" nud permanent
-	in_b ip neigh replace $A6 lladdr $MACA dev "$IFB" nud permanent
+	ip_b link set "$IFB" up
+	ip_a link set "$IFA" up
+	ip_a neigh replace $B4 lladdr $MACB dev "$IFA" nud permanent
+	ip_a neigh replace $B6 lladdr $MACB dev "$IFA" nud permanent
+	ip_b neigh replace $A4 lladdr $MACA dev "$IFB" nud permanent
+	ip_b neigh replace $A6 lladdr $MACA dev "$IFB" nud permanent
 	wait_for 3 state_is ACTIVE || fail "$(port_state)"
 }
 

@@ -25,10 +25,10 @@ release()
 
 refused()
 {
-	local out i
+	local out i=0
 	dmesg -C
 	hold "$1"
-	for i in 1 2 3; do
+	while ((i++ < 3)); do
 		out=$(link_add c soft7 dc 2>&1) &&
 			fail "the link was added though the port is taken"
 		[[ $out == *[Aa]ddress*in\ use* ]] || fail "the reason is: $out"

@@ -44,16 +44,26 @@ want_zero()
 	((n == 0)) || fail "$1 grew by $n, want 0"
 }
 
+tc_a()
+{
+	tc ${NSA:+-n "$NSA"} "$@"
+}
+
+tc_b()
+{
+	tc ${NSB:+-n "$NSB"} "$@"
+}
+
 netem()
 {
-	in_a tc qdisc replace dev "$IFA" root netem "$@" || fail "netem $*"
-	in_b tc qdisc replace dev "$IFB" root netem "$@" || fail "netem $*"
+	tc_a qdisc replace dev "$IFA" root netem "$@" || fail "netem $*"
+	tc_b qdisc replace dev "$IFB" root netem "$@" || fail "netem $*"
 }
 
 netem_off()
 {
-	in_a tc qdisc del dev "$IFA" root 2> /dev/null
-	in_b tc qdisc del dev "$IFB" root 2> /dev/null
+	tc_a qdisc del dev "$IFA" root 2> /dev/null
+	tc_b qdisc del dev "$IFB" root 2> /dev/null
 }
 
 # data CASE [SECONDS]: compared traffic, its note lines go to the log.

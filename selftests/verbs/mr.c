@@ -295,7 +295,7 @@ static const struct vt_test tests[] = {
 	{ "stale_key", stale_and_foreign_keys, &no },
 	{ "key_of_other_pd", stale_and_foreign_keys, &yes },
 	{ "keys_differ", keys_differ },
-	{ "dereg_in_flight", dereg_in_flight, .timeout_s = 60 },
+	{ "dereg_in_flight", dereg_in_flight, .timeout_s = 120 },
 };
 
 int main(int argc, char **argv)

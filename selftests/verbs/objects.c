@@ -262,8 +262,8 @@ static const struct vt_test tests[] = {
 	{ "ah_bad_arguments", ah_bad_arguments },
 	{ "pd_in_use_is_ebusy", pd_in_use },
 	{ "many", many },
-	{ "no_leak", no_leak, .timeout_s = 60 },
-	{ "killed_process", killed_process, .timeout_s = 60 },
+	{ "no_leak", no_leak, .timeout_s = 120 },
+	{ "killed_process", killed_process, .timeout_s = 120 },
 };
 
 int main(int argc, char **argv)

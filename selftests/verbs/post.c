@@ -306,7 +306,7 @@ static const struct vt_test tests[] = {
 	{ "inline_too_long", inline_too_long },
 	{ "full_send_queue", full_send_queue },
 	{ "full_recv_queue", full_recv_queue },
-	{ "deep_queues_32767", deep_queues, .timeout_s = 60 },
+	{ "deep_queues_32767", deep_queues, .timeout_s = 120 },
 	{ "sge_32", most_sges },
 	{ "reads_rd_atomic_1", many_reads, &rd1 },
 	{ "reads_rd_atomic_16", many_reads, &rd16 },
