@@ -41,11 +41,11 @@ enum rsoft_counter {
 	RSOFT_CNT_IMPLIED_NAK,		/* gaps seen by the requester */
 	RSOFT_CNT_READ_REQS,		/* READ requests executed */
 	RSOFT_CNT_ATOMIC_REQS,		/* atomic requests executed */
-	RSOFT_CNT_HANDOFFS,		/* packets queued to a busy engine */
+	RSOFT_CNT_HANDOFFS,		/* runs of packets queued to an engine */
 	RSOFT_CNT_DEFERRED,		/* engine runs moved to the workqueue */
 	RSOFT_CNT_TX_THROTTLED,		/* sends that waited for the stack */
 	RSOFT_CNT_TX_REFUSED,		/* skbs refused by the IP layer */
-	RSOFT_CNT_TX_NO_ROUTE,		/* no route or no address for the GID */
+	RSOFT_CNT_TX_NO_ROUTE,		/* no route, or a GID not to be used */
 	RSOFT_CNT_CQ_OVERFLOW,
 	RSOFT_CNT_DROP_BASE,
 	RSOFT_CNT_MAX = RSOFT_CNT_DROP_BASE + RSOFT_DROP_MAX - 1,

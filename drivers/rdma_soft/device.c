@@ -382,6 +382,8 @@ struct rsoft_dev *rsoft_dev_create(const char *name, struct net_device *ndev,
 	return dev;
 
 err_put_ndev:
+	/* packets may have found it by a GID that was added meanwhile */
+	synchronize_rcu();
 	dev_put(ndev);
 	free_percpu(dev->stats);
 err_dealloc:

@@ -83,6 +83,7 @@ static void rx_to_cb(const struct rsoft_rx *rx, struct sk_buff *skb)
 	cb->len = rx->len;
 	cb->seg_size = rx->seg_size;
 	cb->ip_id = rx->ip_id;
+	cb->vlan_id = rx->vlan_id;
 	cb->flags = (rx->ipv6 ? BIT(0) : 0) | (rx->ce ? BIT(1) : 0);
 }
 
@@ -95,6 +96,7 @@ static void rx_from_cb(struct rsoft_rx *rx, struct sk_buff *skb)
 	rx->len = cb->len;
 	rx->seg_size = cb->seg_size;
 	rx->ip_id = cb->ip_id;
+	rx->vlan_id = cb->vlan_id;
 	rx->ipv6 = cb->flags & BIT(0);
 	rx->ce = cb->flags & BIT(1);
 	rx->whole = true;

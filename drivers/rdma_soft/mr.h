@@ -102,7 +102,8 @@ void *rsoft_mem_at(const struct rsoft_mr *mr, u64 va, u32 len, u32 *run);
  * @swap_add: swap operand or addend
  * @compare: compare operand
  *
- * Atomic against all CPUs, user space included.
+ * Atomic against all CPUs, user space included; an operand of a kernel region
+ * whose memory is not aligned, only against other remote operations.
  *
  * Return: the value before the operation.
  */

@@ -27,7 +27,6 @@ struct socket;
  * @hop_limit: TTL
  * @sl: service level
  * @flow_label: IPv6 flow label
- * @ip_id: next IPv4 ID
  * @lock: serialises replacement of @dst
  * @dst: cached route, checked on each use
  * @dst_cookie: for IPv6 route validity
@@ -51,7 +50,6 @@ struct rsoft_path {
 	u8 hop_limit;
 	u8 sl;
 	u32 flow_label;
-	atomic_t ip_id;
 	spinlock_t lock;	/* replacement of dst */
 	struct dst_entry __rcu *dst;
 	u32 dst_cookie;

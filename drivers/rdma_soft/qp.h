@@ -324,7 +324,7 @@ void rsoft_qp_error(struct rsoft_qp *qp);
  * Rings stay mapped after removal and pollers would spin for ever: they find
  * flush completions instead. Bounded to 200 ms.
  *
- * Context: may sleep; before ib_unregister_device().
+ * Context: may sleep; before user space loses the device.
  */
 void rsoft_qp_flush_users(struct rsoft_dev *dev);
 

@@ -450,6 +450,12 @@ static void resp_ud_finish(struct rsoft_qp *qp, struct resp_run *run,
 						    RDMA_NETWORK_IPV4,
 	};
 
+	/* the CM finds the GID that answers by it */
+	if (run->rx->vlan_id != RSOFT_NO_VLAN) {
+		wc.vlan_id = run->rx->vlan_id;
+		wc.wc_flags |= IB_WC_WITH_VLAN;
+	}
+
 	if (pkt->info->hdrs & RSOFT_HDR_IMMDT) {
 		wc.wc_flags |= IB_WC_WITH_IMM;
 		wc.ex.imm_data = pkt->imm;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Numbers that others present to us (QPN, key index, AH index, SRQN): an RCU
+ * Numbers that others present to us (QPN, key index, AH index): an RCU
  * table per kind, with numbers permuted so that one does not tell the next.
  */
 #ifndef RSOFT_TABLE_H

@@ -115,8 +115,8 @@ struct rsoft_rwqe {
  * @max_sge: pieces that fit in an element of this ring
  * @out: filled in; @out->status tells if it can be used
  *
- * A WQE with more than @max_sge pieces, or more than 2^31 bytes, is unusable
- * but still completes.
+ * A WQE with more than @max_sge pieces is unusable but still completes; room
+ * beyond 2^31 bytes is not used.
  */
 void rsoft_rwqe_decode(const struct rdma_soft_recv_wqe *src, u32 max_sge,
 		       struct rsoft_rwqe *out);

@@ -127,11 +127,11 @@ enum rsoft_drop {
 	RSOFT_DROP_QKEY,	/* Q_Key differs */
 	RSOFT_DROP_QUEUE,	/* engine queue is full */
 	RSOFT_DROP_NO_RQE,	/* UC or UD: no receive WQE posted */
-	RSOFT_DROP_RQE_LEN,	/* UC or UD: receive buffer too small or invalid */
+	RSOFT_DROP_RQE_LEN,	/* UD: receive buffer too small or invalid */
 	RSOFT_DROP_ACCESS,	/* UC: key or range refused */
 	RSOFT_DROP_SEQ,		/* UC: PSN or opcode out of sequence */
-	RSOFT_DROP_GHOST,	/* response outside the open window */
-	RSOFT_DROP_NOMEM,	/* no memory to hold or answer it */
+	RSOFT_DROP_GHOST,	/* response or repeated request that none waits for */
+	RSOFT_DROP_NOMEM,	/* no memory to hold it */
 	RSOFT_DROP_MCAST,	/* multicast packet without a member here */
 	RSOFT_DROP_SHAPE,	/* an skb that cannot be read */
 	RSOFT_DROP_MAX,

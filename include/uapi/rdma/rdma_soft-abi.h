@@ -90,7 +90,7 @@ static_assert(offsetof(struct rdma_soft_global_route, hop_limit) == 21);
 static_assert(offsetof(struct rdma_soft_global_route, traffic_class) == 22);
 
 /**
- * struct rdma_soft_av - address vector in a UD WQE, where ah_num is 0
+ * struct rdma_soft_av - address vector in a UD WQE; not read, see ud.ah_num
  * @port_num: port, 1
  * @network_type: RDMA_SOFT_NETWORK_TYPE_*
  * @dmac: destination MAC; not used by the kernel, which resolves it
@@ -127,8 +127,8 @@ static_assert(offsetof(struct rdma_soft_av, dgid_addr) == 60);
  *      atomic for CAS (compare_add, swap) and FADD (compare_add); ud for
  *      SEND of a UD QP; mw for a window bind
  *
- * ud.ah_num is the number from rdma_soft_create_ah_resp, or 0 if ud.av holds
- * the address.
+ * ud.ah_num is the number from rdma_soft_create_ah_resp, never 0; ud.av is for
+ * kernels without such numbers and is not read.
  */
 struct rdma_soft_send_wr {
 	__aligned_u64		wr_id;
@@ -235,7 +235,7 @@ static_assert(offsetof(struct rdma_soft_mminfo, size) == 8);
 
 /**
  * struct rdma_soft_dma_info - payload of a WQE
- * @length: bytes in all (not to be trusted: the pieces count)
+ * @length: bytes of inline data; else not looked at, the pieces count
  * @resid: not read by the kernel
  * @cur_sge: not read by the kernel
  * @num_sge: pieces in @sge
