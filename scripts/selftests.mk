@@ -15,9 +15,10 @@ SELFTESTS_SRC := $(wildcard $(addprefix $(SELFTESTS_DIR)/, \
 SELFTESTS_BIN := $(SELFTESTS_SRC:$(SELFTESTS_DIR)/%.c=$(SELFTESTS_OUT)/%)
 SELFTESTS_LIB := $(SELFTESTS_OUT)/lib/vt.o
 
-.PHONY: selftests check-vm check-perftest clean-selftests
+.PHONY: selftests check-vm check-perftest check-selfcheck clean-selftests
 
-selftests: $(SELFTESTS_BIN)
+##@ Selftests
+selftests: $(SELFTESTS_BIN) ## builds the test programs
 
 $(SELFTESTS_LIB): $(SELFTESTS_DIR)/lib/vt.c $(SELFTESTS_DIR)/lib/vt.h
 	@mkdir -p $(@D)
@@ -28,13 +29,14 @@ $(SELFTESTS_BIN): $(SELFTESTS_OUT)/%: $(SELFTESTS_DIR)/%.c $(SELFTESTS_LIB)
 	$(CC) $(SELFTESTS_CFLAGS) -o $@ $< $(SELFTESTS_LIB) \
 		-lrdmacm -libverbs -lpthread
 
-# make check-vm [T=pattern]: the selftests in the test VM.
-check-vm: selftests
+check-vm: selftests ## selftests in the test VM [T='PATTERN...' or T=TEST:SUBTEST]
 	$(SELFTESTS_DIR)/run-vm-tests.sh $(T)
 
-# make check-perftest: the whole perftest matrix.
-check-perftest: selftests
+check-perftest: selftests ## the whole perftest matrix in the test VM
 	$(SELFTESTS_DIR)/run-vm-tests.sh --suite perftest
+
+check-selfcheck: selftests ## do the test runners notice what fails?
+	$(SELFTESTS_DIR)/selfcheck.sh
 
 clean-selftests:
 	rm -rf $(SELFTESTS_OUT)

@@ -66,6 +66,7 @@ list_tests()
 declare -A RESULT=()
 PASS=0 FAIL=0 SKIP=0
 CURRENT=
+VM_PID=
 
 # skip_listed TEST SUBTEST: skips.txt has 'TEST: SUBTEST<tab>reason'.
 skip_listed()
@@ -136,10 +137,16 @@ consume()
 	done
 }
 
+# No VM outlives this script.
+stop_vm()
+{
+	[ -z "$VM_PID" ] || kill "$VM_PID" 2> /dev/null
+}
+
 # boot TEST...: one VM for these tests.
 boot()
 {
-	local fifo vm rc limit
+	local fifo rc limit
 	limit=$(awk -v names=" $* " '
 		index(names, " " $1 " ") { s += $2 + 5 } END { print s + 120 }
 	' "$HERE/tests.list")
@@ -153,10 +160,11 @@ boot()
 		--env "DRIVER=$DRIVER" --env "RIG=$RIG" --env OUT=/out \
 		--env "KTAP_PATTERN=$SUBTEST" \
 		--script "$HERE/run.sh" "$@" > "$fifo" 2> "$LOGDIR/vm.stderr" &
-	vm=$!
+	VM_PID=$!
 	consume < "$fifo"
-	wait "$vm"
+	wait "$VM_PID"
 	rc=$?
+	VM_PID=
 	rm -f "$fifo"
 	if [ "$GUEST_PLAN" != $# ]; then
 		echo "# the guest planned '$GUEST_PLAN' tests, the host $#"
@@ -224,6 +232,8 @@ parse()
 main()
 {
 	local boots=0 t
+	trap stop_vm EXIT
+	trap 'exit 130' INT TERM
 	local -a rest=()
 	parse "$@"
 	while mapfile -t rest < <(missing) && ((${#rest[@]} && boots < MAX_BOOTS)); do

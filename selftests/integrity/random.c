@@ -8,7 +8,8 @@
  * gaps and borders with a guard pattern. Completions must come exactly once, in
  * order, with the right opcode, length and immediate data.
  *
- * VT_SEED replays a run; VT_SECONDS (default 2) is the time for one case.
+ * VT_SEED replays a run; VT_SECONDS (default 2) is the time for one case,
+ * VT_MAX_LEN bounds a message (for lossy links).
  */
 #include <arpa/inet.h>
 #include <unistd.h>
@@ -96,6 +97,7 @@ struct run {
 	struct vt_rnd rnd;
 	struct node node[2];
 	struct item *items;
+	uint32_t max_len;
 	uint64_t wr_id;
 	uint64_t count[OPS], bytes, batches, late;
 };
@@ -229,10 +231,9 @@ static uint32_t log_below(struct run *r, uint32_t max)
 	return vt_rnd_below(&r->rnd, (top < max ? top : max) + 1);
 }
 
-static uint32_t random_len(struct run *r)
+static uint32_t any_len(struct run *r)
 {
 	uint32_t mtu = vt_mtu_bytes(r->cfg->mtu);
-	uint32_t max = r->cfg->type == IBV_QPT_UC ? UC_MAX_LEN : MAX_LEN;
 
 	if (r->cfg->type == IBV_QPT_UD)
 		return vt_rnd_below(&r->rnd, 4) ?
@@ -253,8 +254,15 @@ static uint32_t random_len(struct run *r)
 	case 6:
 		return vt_rnd_below(&r->rnd, 64 << 10);
 	default:
-		return log_below(r, max);
+		return log_below(r, r->max_len);
 	}
+}
+
+static uint32_t random_len(struct run *r)
+{
+	uint32_t len = any_len(r);
+
+	return len < r->max_len ? len : r->max_len;
 }
 
 static enum work random_op(struct run *r, bool last)
@@ -699,11 +707,14 @@ static void report(struct run *r)
 static void integrity(const void *arg)
 {
 	const char *seed = getenv("VT_SEED"), *secs = getenv("VT_SECONDS");
+	const char *max_len = getenv("VT_MAX_LEN");
 	struct run r = { .cfg = arg };
 	struct vt_conn conn = { .mtu = r.cfg->mtu, .min_rnr_timer = 12 };
 	uint64_t until;
 
 	r.rnd.s = seed ? strtoull(seed, NULL, 0) : vt_now_us() * 2654435761u + 1;
+	r.max_len = max_len ? strtoul(max_len, NULL, 0) :
+		    r.cfg->type == IBV_QPT_UC ? UC_MAX_LEN : MAX_LEN;
 	vt_note("seed %#llx", (unsigned long long)r.rnd.s);
 	r.items = calloc(MAX_BATCH, sizeof(*r.items));
 	VT_ASSERT(r.items, "%m");

@@ -19,19 +19,17 @@ matrix_lines()
 		}' "$MATRIX"
 }
 
-# rows_good COMMAND OUTPUT: as many result rows as sizes, no zero in them.
+# rows_good COMMAND OUTPUT: as many result rows as sizes, none without a result:
+# message rate of _bw, typical time of _lat are both the fifth column.
 rows_good()
 {
-	local want=1 rows col=4
+	local want=1 rows
 	case $1 in
 	*' -c UD -a'*) want=10 ;;
 	*' -a'*) want=23 ;;
 	esac
-	case $1 in
-	ib_*_lat*) col=5 ;;
-	esac
-	rows=$(awk -v c=$col '
-		$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 4 && $c + 0 > 0 { n++ }
+	rows=$(awk '
+		$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 5 && $5 + 0 > 0 { n++ }
 		END { print n + 0 }' "$2")
 	if ((rows != want)); then
 		tail -n 30 "$2" | sed 's/^/# client: /'

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Do the runners notice? Runs tests that fail in every way there is (suite
+# 'selfcheck' of tests.list) and compares what run-vm-tests.sh makes of them.
+set -u
+
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+LOG=$(mktemp)
+trap 'rm -f "$LOG"' EXIT
+NUM=0
+BAD=0
+
+# expect NAME PATTERN: one line of the run must match.
+expect()
+{
+	NUM=$((NUM + 1))
+	if grep -qE -- "$2" "$LOG"; then
+		echo "ok $NUM - $1"
+	else
+		echo "not ok $NUM - $1"
+		BAD=$((BAD + 1))
+	fi
+}
+
+if "$HERE/run-vm-tests.sh" --suite selfcheck --out "${LOGDIR:-$HERE/../build/selftests/selfcheck}" > "$LOG" 2>&1; then
+	echo "# a run full of failures ended with status 0"
+	BAD=1
+fi
+expect good_passes '^ok [0-9]+ - selfcheck/good '
+expect failure '^not ok [0-9]+ - selfcheck/fails # '
+expect kernel_log '^not ok [0-9]+ - selfcheck/dmesg # .*kernel log'
+expect short_plan '^not ok [0-9]+ - selfcheck/short # .*plan'
+expect no_tests '^not ok [0-9]+ - selfcheck/empty # .*plan'
+expect unlisted_skip "skip of 'selfcheck/skips: unlisted' is not in"
+expect time_limit '^not ok [0-9]+ - selfcheck/hangs # '
+expect dead_vm '^not ok - selfcheck/panics # the VM died'
+expect goes_on_after_death '^ok [0-9]+ - selfcheck/last # '
+# good 1, fails 1 of 2, short 1, last 1 pass; fails, dmesg, short, empty, skip,
+# hangs and panics fail
+expect counts '^# totals pass:5 fail:7 skip:0$'
+echo "1..$NUM"
+if ((BAD)); then
+	sed 's/^/# /' "$LOG"
+	exit 1
+fi

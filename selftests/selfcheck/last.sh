@@ -1,0 +1,9 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Passes, after a test that took the VM down.
+# shellcheck source=selftests/lib/all.sh
+. "${HERE:?start this by selftests/run.sh}/lib/all.sh"
+ktap_plan 1
+ktap_run good true
+ktap_finish
