@@ -263,5 +263,4 @@ main()
 	((FAIL == 0))
 }
 
-main "$@"
-exit
+main "$@"; exit

@@ -37,13 +37,29 @@ test_field()
 	awk -v n="$1" -v c="$2" '$1 == n { print $c }' "$HERE/tests.list"
 }
 
-# The standard rig around a C program.
-run_program()
+# mtu_of NAME: of the standard rig.
+mtu_of()
 {
 	local mtu
 	mtu=$(test_field "$1" 3)
-	rig_up "${mtu:-1500}"
+	echo "${mtu:-1500}"
+}
+
+# The standard rig around a C program.
+run_program()
+{
+	if rig_is "$(mtu_of "$1")"; then
+		rig_export
+	else
+		rig_up "$(mtu_of "$1")"
+	fi
 	exec "$BUILD/$1" ${KTAP_PATTERN:+"$KTAP_PATTERN"}
+}
+
+# C programs in a row share one rig: setting it up takes as long as many tests.
+rig_stays()
+{
+	! [ -f "$HERE/$1.sh" ] && rig_is "$(mtu_of "$1")"
 }
 
 run_test()
@@ -111,7 +127,7 @@ one_test()
 	log=$(mktemp)
 	start=$SECONDS
 	echo "# begin $name"
-	rig_down > /dev/null 2>&1
+	rig_stays "$name" || rig_down > /dev/null 2>&1
 	if ! driver_load; then
 		why="module $(driver_module) does not load"
 	fi
@@ -126,7 +142,9 @@ one_test()
 		plan_ok "$log" || why="plan and results differ"
 		! grep -q '^not ok' "$log" || why="failed subtests"
 	fi
-	rig_down > /dev/null 2>&1 || why="${why:+$why, }cannot clean up"
+	if [ -n "$why" ] || [ -f "$HERE/$name.sh" ]; then
+		rig_down > /dev/null 2>&1 || why="${why:+$why, }cannot clean up"
+	fi
 	if dmesg_bad | sed 's/^/    # kernel: /' | grep . ; then
 		why="${why:+$why, }kernel log"
 		dmesg --color=never | tail -n 60 | sed 's/^/    # log: /'
@@ -155,7 +173,8 @@ main()
 		number=$((number + 1))
 		one_test "$name" "$number" || bad=$((bad + 1))
 	done
+	rig_down > /dev/null 2>&1
 	((bad == 0))
 }
 
-main "$@"
+main "$@"; exit

@@ -14,6 +14,7 @@
 # Addresses are static, neighbours permanent: nothing waits for DAD or ARP.
 
 RIG=${RIG:-2ns}
+RIG_FILE=/run/selftests-rig
 IFA=va
 IFB=vb
 A4=10.9.0.1
@@ -115,7 +116,14 @@ rig_one_ns()
 	policy -6 $A6 $B6
 }
 
-# rig_up [MTU]: the pair with a link at each end, and what the C programs need.
+# rig_is MTU: is the whole rig there, with this MTU?
+rig_is()
+{
+	[ "$(cat "$RIG_FILE" 2> /dev/null)" = "$1" ] &&
+		link_exists "$DEVA" && link_exists "$DEVB"
+}
+
+# rig_up [MTU]: the pair with a link at each end.
 rig_up()
 {
 	local mtu=${1:-1500}
@@ -130,6 +138,13 @@ rig_up()
 	wait_for 5 gid_index "$DEVA" $A6 > /dev/null || fail "no GID for $A6"
 	wait_for 5 gid_index "$DEVB" $B4 > /dev/null || fail "no GID for $B4"
 	wait_for 5 gid_index "$DEVB" $B6 > /dev/null || fail "no GID for $B6"
+	echo "$mtu" > "$RIG_FILE"
+	rig_export
+}
+
+# rig_export: what the C programs need to know.
+rig_export()
+{
 	export VT_DEV_A=$DEVA VT_DEV_B=$DEVB
 	export VT_ADDR_A4=$A4 VT_ADDR_A6=$A6 VT_ADDR_B4=$B4 VT_ADDR_B6=$B6
 	export VT_IF_A=$IFA VT_IF_B=$IFB
@@ -149,6 +164,7 @@ netdevs_all()
 rig_down()
 {
 	local dev ns f
+	rm -f "$RIG_FILE"
 	for dev in $(links_all); do
 		rdma link del "$dev"
 	done

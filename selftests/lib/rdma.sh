@@ -165,12 +165,13 @@ gid_index()
 	return 1
 }
 
-# counter DEV NAME: a value of 'rdma statistic', 0 if there is no such counter.
+# counter DEV NAME: what 'rdma statistic' prints, read without a process; 0 if
+# there is no such counter.
 counter()
 {
-	rdma statistic show link "$1/1" 2> /dev/null | awk -v n="$2" '
-		{ for (i = 1; i < NF; i++) if ($i == n) v = $(i + 1) }
-		END { print v + 0 }'
+	local v=0
+	{ read -r v < "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; } 2> /dev/null
+	echo "${v:-0}"
 }
 
 # assert_grew WHAT BEFORE AFTER [MINIMUM]
