@@ -15,6 +15,9 @@ cd "$TOP" || exit 1
 
 logs=$TOP/build/check
 mkdir -p "$logs" || die "cannot create $logs"
+# The stages use folders below build/, so two checks of one tree would mix.
+exec 8>"$logs/.lock"
+flock -n 8 || die "another check of this tree is running"
 
 # name and command of each stage, in order
 names=(style build-6.1 sparse build-6.12 build-7.x kunit uml-san vm)
@@ -88,7 +91,7 @@ if [ ${#wanted[@]} -gt 1 ]; then
 		for v in plain san; do
 			selftests/uml/build-uml.sh $v || exit 1
 		done
-	) >"$logs/uml-kernels.log" 2>&1 &
+	) >"$logs/uml-kernels.log" 2>&1 8>&- &
 	prebuild=$!
 fi
 cleanup()
@@ -126,7 +129,7 @@ run_stage()
 	local name=$1 num=$2 log=$logs/$1.log begin=$SECONDS rc pass fail skip line
 
 	echo "# stage $name ..."
-	stage_command "$name" >"$log" 2>&1
+	stage_command "$name" >"$log" 2>&1 8>&-
 	rc=$?
 	read -r pass fail skip < <(counts "$log")
 	if [ $((pass + fail + skip)) -eq 0 ]; then

@@ -3,13 +3,14 @@
 """
 fail_alloc.py NAME NETDEV [GROWTH]: create a link again and again, each time
 with a later allocation of the kernel failing, until none is left to fail: the
-first one by one, then in steps that grow by GROWTH percent (default 10; a link
+first one by one, then in steps that grow by GROWTH percent (default 25; a link
 takes some ten thousand allocations, most of them for sysfs in the core).
 
 Every attempt must either fail with an error and leave no link, or succeed and
 leave one that can be deleted. Prints how many allocations were made to fail;
 memory that was lost on the way is kmemleak's to find, a use of what was freed
-KASAN's. Needs CONFIG_FAILSLAB; run in the netdev's network namespace.
+KASAN's. Needs CONFIG_FAILSLAB with ignore-gfp-wait off; run in the netdev's
+network namespace.
 """
 import errno
 import os
@@ -24,7 +25,7 @@ NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 1, 4, 0x300
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 FAIL_NTH = "/proc/thread-self/fail-nth"
 MAX_ALLOCATIONS = 1000000
-ONE_BY_ONE = 30
+ONE_BY_ONE = 25
 
 
 def attr(kind, data):
@@ -75,11 +76,6 @@ def links(sock):
             data = data[(size + 3) & ~3:]
 
 
-def knob(name, value):
-    with open("/sys/kernel/debug/failslab/" + name, "w") as knob_file:
-        knob_file.write(value)
-
-
 def attempt(sock, message, nth):
     """Send with the nth allocation failing; (error, injected?)."""
     fail = os.open(FAIL_NTH, os.O_RDWR)
@@ -109,12 +105,10 @@ def attempt(sock, message, nth):
 
 def main():
     name, netdev = sys.argv[1:3]
-    growth = int(sys.argv[3]) if len(sys.argv) > 3 else 10
+    growth = int(sys.argv[3]) if len(sys.argv) > 3 else 25
     message = request(NEWLINK, NLM_F_ACK, string(ATTR_DEV_NAME, name) +
                       string(ATTR_NDEV_NAME, netdev) +
                       string(ATTR_LINK_TYPE, "rdma_soft"))
-    knob("ignore-gfp-wait", "N")
-    knob("verbose", "0")
     failed = survived = 0
     nth = 0
     while nth < MAX_ALLOCATIONS:

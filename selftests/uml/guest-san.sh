@@ -223,10 +223,10 @@ link_cycles()
 {
 	local i rc=0
 
-	for i in $(seq 10); do
+	for i in $(seq 5); do
 		del_links && add_links || rc=1
 	done
-	result $rc link_add_del_10_times
+	result $rc link_add_del_5_times
 }
 
 netdev_and_netns_gone()
@@ -255,6 +255,9 @@ netdev_and_netns_gone()
 # program: only the request itself is to meet the failure.
 failing_allocations()
 {
+	# Sleeping allocations too, and one line each is enough.
+	echo N >/sys/kernel/debug/failslab/ignore-gfp-wait
+	echo 0 >/sys/kernel/debug/failslab/verbose
 	in_ns a rdma link del soft0
 	# Hundreds of reports of failed allocations belong into the log only.
 	dmesg -n 1

@@ -26,6 +26,13 @@ build_for_uml()
 	local build work=$TOP/build/uml-$1
 
 	build=$("$uml/build-uml.sh" "$1") || exit 1
+	# One run at a time in this folder; the guest does not inherit the lock.
+	mkdir -p "$TOP/build"
+	exec {WORK_LOCK}>"$work.lock"
+	if ! flock -n "$WORK_LOCK"; then
+		info "waiting for another run in $work"
+		flock -w 1800 "$WORK_LOCK" || die "$work is still in use"
+	fi
 	MODULES=$work/drivers/rdma_soft
 	mkdir -p "$work"
 	rm -f "$MODULES"/*.ko "$MODULES"/tests/*.ko

@@ -23,8 +23,8 @@ fi
 
 build_for_uml "$variant"
 fresh_out "kunit-$variant"
-"$here/run-uml.sh" "$variant" "$here/guest-kunit.sh" "${KUNIT_TIMEOUT:-120}" \
-	UML_OUT="$OUT" MODULES="$MODULES" >"$OUT/console.txt" 2>&1
+"$here/run-uml.sh" "$variant" "$here/guest-kunit.sh" "${KUNIT_TIMEOUT:-300}" \
+	UML_OUT="$OUT" MODULES="$MODULES" >"$OUT/console.txt" 2>&1 {WORK_LOCK}>&-
 status=$?
 
 {

@@ -14,15 +14,17 @@ here=$(cd "$(dirname "$0")" && pwd)
 build_for_uml san
 [ "$BUILT" = 0 ] || exit 1
 fresh_out san
-UML_MEM=2G "$here/run-uml.sh" san "$here/guest-san.sh" "${SAN_TIMEOUT:-600}" \
+UML_MEM=2G "$here/run-uml.sh" san "$here/guest-san.sh" "${SAN_TIMEOUT:-900}" \
 	UML_OUT="$OUT" MODULES="$MODULES" TOP="$TOP" \
-	ONLY="${ONLY:-}" >"$OUT/console.txt" 2>&1
+	ONLY="${ONLY:-}" >"$OUT/console.txt" 2>&1 {WORK_LOCK}>&-
 status=$?
 
 {
 	# What the guest said, its results under this stage's name.
 	sed -E 's/^(not )?ok - /&san./' "$OUT/console.txt"
-	suite_results "$OUT" san.kunit "$(expected_suites)"
+	case ,${ONLY:-kunit}, in
+	*,kunit,*) suite_results "$OUT" san.kunit "$(expected_suites)" ;;
+	esac
 	result $status san.guest_finished "status $status"
 	log_result "$OUT" san.kernel_log_clean
 } >"$OUT/results.txt"
