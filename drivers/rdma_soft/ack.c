@@ -31,6 +31,7 @@ static int ack_send(struct rsoft_qp *qp, u8 opcode, u32 psn, u8 syn, u32 msn,
 
 	rsoft_tx_init(&tx, qp, &qp->recv);
 	err = rsoft_tx_packet(&tx, path, &pkt, NULL, 0, &why);
+	rsoft_tx_settle(&tx);
 	return err ?: rsoft_tx_flush(&tx, &qp->resp.tx_refused);
 }
 

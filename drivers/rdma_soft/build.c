@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Builds packets. A packet is written in one piece into pages of the engine's
- * page fragment, with its iCRC computed while it is in the cache; equal packets
+ * Builds packets. A packet is written in one piece into a page of this CPU's
+ * ring, with its iCRC computed while it is in the cache; equal packets
  * follow each other in one skb that the stack cuts at seg_size. The IPv4 ID and
  * length that the iCRC covers are those that the cut will give each packet.
  */
@@ -60,37 +60,97 @@ static int tx_start(struct rsoft_tx *tx, struct rsoft_path *path, u32 wire)
 	return 0;
 }
 
-/* The fragment has @wire bytes in one piece left. */
-static bool tx_refill(struct page_frag *frag, u32 wire)
-{
-	u32 order = get_order(wire);
-	struct page *page;
+/*
+ * Pages that packets are written to. A CPU fills one after the other in a ring
+ * and comes back to a page when the packets in it are gone, so that a steady
+ * stream needs no new (and zeroed) pages. Used with BH disabled only.
+ */
+#define TX_PAGES	32
+#define TX_PAGE_ORDER	3
 
-	if (skb_page_frag_refill(wire, frag, GFP_ATOMIC | __GFP_NOWARN) &&
-	    frag->size - frag->offset >= wire)
-		return true;
+/**
+ * struct tx_pages - one CPU's ring
+ * @page: pages, each with a reference of the ring's own
+ * @cur: where @page is in use
+ * @frag: rest of that page
+ */
+struct tx_pages {
+	struct page *page[TX_PAGES];
+	u32 cur;
+	struct page_frag frag;
+};
+
+static DEFINE_PER_CPU(struct tx_pages, tx_pages);
+
+static bool tx_page_use(struct tx_pages *ring, u32 idx)
+{
+	ring->cur = idx;
+	ring->frag.page = ring->page[idx];
+	ring->frag.offset = 0;
+	ring->frag.size = PAGE_SIZE << compound_order(ring->page[idx]);
+	return true;
+}
+
+static bool tx_page_next(struct tx_pages *ring, u32 wire)
+{
+	u32 idx = (ring->cur + 1) % TX_PAGES;
+	gfp_t gfp = GFP_ATOMIC | __GFP_COMP | __GFP_NOWARN;
+	struct page *page = ring->page[idx];
+
+	/* nobody else holds it, so nobody can come to hold it */
+	if (page && page_ref_count(page) == 1 &&
+	    PAGE_SIZE << compound_order(page) >= wire)
+		return tx_page_use(ring, idx);
+	page = alloc_pages((gfp & ~__GFP_DIRECT_RECLAIM) | __GFP_NORETRY,
+			   TX_PAGE_ORDER);
 	/* large pages are short: take just what this packet needs */
-	page = alloc_pages(GFP_ATOMIC | __GFP_COMP | __GFP_NOWARN, order);
+	if (!page)
+		page = alloc_pages(gfp, get_order(wire));
 	if (!page)
 		return false;
-	if (frag->page)
-		put_page(frag->page);
-	frag->page = page;
-	frag->offset = 0;
-	frag->size = PAGE_SIZE << order;
-	return true;
+	if (ring->page[idx])
+		put_page(ring->page[idx]);
+	ring->page[idx] = page;
+	return tx_page_use(ring, idx);
+}
+
+void rsoft_tx_pages_free(void)
+{
+	struct tx_pages *ring;
+	int cpu, i;
+
+	for_each_possible_cpu(cpu) {
+		ring = per_cpu_ptr(&tx_pages, cpu);
+		for (i = 0; i < TX_PAGES; i++) {
+			if (ring->page[i])
+				put_page(ring->page[i]);
+		}
+		memset(ring, 0, sizeof(*ring));
+	}
+}
+
+/* This CPU's fragment, with @wire bytes in one piece; NULL without memory. */
+static struct page_frag *tx_frag(u32 wire)
+{
+	struct tx_pages *ring = this_cpu_ptr(&tx_pages);
+
+	if (ring->frag.size - ring->frag.offset >= wire ||
+	    tx_page_next(ring, wire))
+		return &ring->frag;
+	return NULL;
 }
 
 /* Address of @wire writable bytes behind the skb's data; not yet part of it. */
 static void *tx_room(struct rsoft_tx *tx, u32 wire)
 {
-	struct page_frag *frag = &tx->e->frag;
 	struct sk_buff *skb = tx->skb;
+	struct page_frag *frag;
 	int n = skb_shinfo(skb)->nr_frags;
 
 	if (!n && wire <= skb_tailroom(skb) && wire <= TX_LINEAR_MAX)
 		return skb_tail_pointer(skb);
-	if (!tx_refill(frag, wire))
+	frag = tx_frag(wire);
+	if (!frag)
 		return NULL;
 	if (n == MAX_SKB_FRAGS &&
 	    !skb_can_coalesce(skb, n, frag->page, frag->offset))
@@ -101,7 +161,7 @@ static void *tx_room(struct rsoft_tx *tx, u32 wire)
 /* The bytes at tx_room() become part of the skb. */
 static void tx_commit(struct rsoft_tx *tx, void *at, u32 wire)
 {
-	struct page_frag *frag = &tx->e->frag;
+	struct page_frag *frag = this_cpu_ptr(&tx_pages.frag);
 	struct sk_buff *skb = tx->skb;
 	int n = skb_shinfo(skb)->nr_frags;
 
@@ -125,9 +185,7 @@ static void tx_commit(struct rsoft_tx *tx, void *at, u32 wire)
 	tx->nsegs++;
 }
 
-/* Payload into the packet, and the CRC state on past it. */
-static enum rsoft_access tx_gather(bool fast, u32 *crc, u8 *to,
-				   struct rsoft_cursor *c, u32 len)
+static enum rsoft_access tx_gather(u8 *to, struct rsoft_cursor *c, u32 len)
 {
 	enum rsoft_access why = RSOFT_ACCESS_OK;
 	const void *from;
@@ -137,7 +195,7 @@ static enum rsoft_access tx_gather(bool fast, u32 *crc, u8 *to,
 		from = rsoft_cursor_next(c, len, &run, &why);
 		if (!from)
 			return why;
-		*crc = rsoft_crc_copy(fast, *crc, to, from, run);
+		memcpy(to, from, run);
 		to += run;
 		len -= run;
 	}
@@ -166,20 +224,17 @@ static enum rsoft_access tx_write(struct rsoft_tx *tx, u8 *at, u32 wire,
 	u32 hdr = rsoft_hdr_encode(at, pkt);
 	enum rsoft_access why;
 	__le32 icrc;
-	bool fast;
 	u32 crc;
 
-	crc = tx_icrc_start(tx, at, wire);
-	fast = rsoft_crc_enter(len);
-	crc = rsoft_crc_add(fast, crc, at, hdr);
-	why = tx_gather(fast, &crc, at + hdr, c, len);
-	rsoft_crc_leave(fast);
+	why = tx_gather(at + hdr, c, len);
 	if (why != RSOFT_ACCESS_OK)
 		return why;
-	if (pkt->pad) {
-		memset(at + hdr + len, 0, pkt->pad);
-		crc = rsoft_crc_add(false, crc, at + hdr + len, pkt->pad);
-	}
+	memset(at + hdr + len, 0, pkt->pad);
+	/* of the copy, which the program cannot change any more */
+	crc = tx_icrc_start(tx, at, wire);
+	if (!tx->fast)
+		tx->fast = rsoft_crc_enter(wire);
+	crc = rsoft_crc_add(tx->fast, crc, at, wire - RSOFT_ICRC_LEN);
 	icrc = rsoft_icrc_final(crc);
 	memcpy(at + wire - RSOFT_ICRC_LEN, &icrc, RSOFT_ICRC_LEN);
 	return RSOFT_ACCESS_OK;
@@ -218,12 +273,19 @@ undo:
 	return *why == RSOFT_ACCESS_OK ? -EAGAIN : -EACCES;
 }
 
+void rsoft_tx_settle(struct rsoft_tx *tx)
+{
+	rsoft_crc_leave(tx->fast);
+	tx->fast = false;
+}
+
 int rsoft_tx_flush(struct rsoft_tx *tx, u8 *refused)
 {
 	struct rsoft_tx_meta meta;
 	u32 len;
 	int err;
 
+	rsoft_tx_settle(tx);
 	if (!tx->skb)
 		return 0;
 	meta.seg_size = tx->seg_size;

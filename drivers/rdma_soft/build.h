@@ -26,6 +26,7 @@
  * @icrc_len: packet length for which @icrc_base holds
  * @icrc_base: CRC state in front of the BTH for ID 0
  * @icrc_path: path for which @icrc_base holds
+ * @fast: vector registers are in use, until rsoft_tx_settle()
  */
 struct rsoft_tx {
 	struct rsoft_qp *qp;
@@ -40,6 +41,7 @@ struct rsoft_tx {
 	u32 icrc_len;
 	u32 icrc_base;
 	const struct rsoft_path *icrc_path;
+	bool fast;
 };
 
 /**
@@ -93,6 +95,22 @@ int rsoft_tx_packet(struct rsoft_tx *tx, struct rsoft_path *path,
  * back to its first packet and waits for rsoft_tx_wait_ns().
  */
 int rsoft_tx_flush(struct rsoft_tx *tx, u8 *refused);
+
+/**
+ * rsoft_tx_settle() - no packet is added for now
+ * @tx: batch; rsoft_tx_flush() does this too
+ *
+ * Must be called before the batch goes out of scope or other code may run that
+ * uses vector registers.
+ */
+void rsoft_tx_settle(struct rsoft_tx *tx);
+
+/**
+ * rsoft_tx_pages_free() - release the pages that packets were written to
+ *
+ * Context: module exit, when nothing is sent any more.
+ */
+void rsoft_tx_pages_free(void);
 
 /* Refusals in a row after which a packet counts as lost. */
 #define RSOFT_TX_REFUSED_MAX 16

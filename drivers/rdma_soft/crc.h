@@ -10,7 +10,7 @@
 #include "proto/icrc.h"
 
 /* Bytes from which on the vector registers are worth the trouble. */
-#define RSOFT_CRC_FAST_MIN 128
+#define RSOFT_CRC_FAST_MIN 80
 
 extern struct rsoft_icrc_tab rsoft_icrc_tab;
 
@@ -53,20 +53,6 @@ void rsoft_crc_leave(bool fast);
  * Return: the state, not inverted.
  */
 u32 rsoft_crc_add(bool fast, u32 crc, const void *p, size_t len);
-
-/**
- * rsoft_crc_copy() - copy bytes and go on with their CRC-32
- * @fast: from rsoft_crc_enter(), or false
- * @crc: state so far
- * @dst: where to
- * @src: bytes, which may change meanwhile
- * @len: number of bytes
- *
- * Context: any.
- *
- * Return: the state after the bytes that now are in @dst.
- */
-u32 rsoft_crc_copy(bool fast, u32 crc, void *dst, const void *src, size_t len);
 
 /**
  * rsoft_crc_base() - iCRC state in front of the BTH, but for the IPv4 ID

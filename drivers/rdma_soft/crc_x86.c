@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CRC-32 by carry-less multiplication, plain or fused with a copy.
+ * CRC-32 by carry-less multiplication.
  *
  * Sixteen bytes of the message are a polynomial; multiplied by x^n modulo the
  * CRC's they stand for the same bytes n bits further on, and can be added to
- * what is there. Four lanes step 64 bytes at a time, are added up, and what is
- * left is reduced to 32 bits (Barrett). Bits are reflected, as in crc32_le().
+ * what is there. Four lanes step 64 bytes at a time, are added up, step 16 at
+ * a time, take in the tail, and are reduced to 32 bits (Barrett). Bits are reflected, as in crc32_le().
  * The constants are x^n mod P, reflected and shifted by one, for n = 544, 480
  * (64 bytes on), 160, 96 (16 bytes on) and 64, then P and its Barrett inverse;
  * rsoft_crc_init() checks the result against crc32_le() before it is used.
@@ -22,6 +22,14 @@ static const u64 fold_512[2] __aligned(16) = { 0x154442bd4, 0x1c6e41596 };
 static const u64 fold_128[2] __aligned(16) = { 0x1751997d0, 0x0ccaa009e };
 static const u64 fold_64[2] __aligned(16) = { 0x163cd6124, 0 };
 static const u64 barrett[2] __aligned(16) = { 0x1db710641, 0x1f7011641 };
+/* Byte shuffles: at 16 + n a shift by n bytes down, at n one by 16 - n up. */
+static const u8 shifts[48] __aligned(16) = {
+	0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+	0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+	0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+	0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+};
 static const u32 low_32[4] __aligned(16) = { ~0u, 0, 0, 0 };
 
 /* Move lane x on by the distance of the constants in register k. */
@@ -31,31 +39,34 @@ static const u32 low_32[4] __aligned(16) = { ~0u, 0, 0, 0 };
 	"vpxor %%xmm5, %%xmm" x ", %%xmm" x "\n\t"
 
 /* ... and take in the 16 bytes that are there. */
-#define FOLD_READ(k, x, off)						\
+#define TAKE(k, x, off)							\
 	FOLD(k, x)							\
 	"vpxor " off "(%[p]), %%xmm" x ", %%xmm" x "\n\t"
 
-#define FOLD_COPY(k, x, off)						\
-	"vmovdqu " off "(%[p]), %%xmm6\n\t"				\
-	FOLD(k, x)							\
-	"vmovdqu %%xmm6, " off "(%[d])\n\t"				\
-	"vpxor %%xmm6, %%xmm" x ", %%xmm" x "\n\t"
-
-#define START_READ							\
+#define START								\
 	"vmovdqu 0(%[p]), %%xmm1\n\t"					\
 	"vmovdqu 16(%[p]), %%xmm2\n\t"					\
 	"vmovdqu 32(%[p]), %%xmm3\n\t"					\
 	"vmovdqu 48(%[p]), %%xmm4\n\t"
 
-#define START_COPY							\
-	START_READ							\
-	"vmovdqu %%xmm1, 0(%[d])\n\t"					\
-	"vmovdqu %%xmm2, 16(%[d])\n\t"					\
-	"vmovdqu %%xmm3, 32(%[d])\n\t"					\
-	"vmovdqu %%xmm4, 48(%[d])\n\t"
+#define NEXT(n)	"add $" n ", %[p]\n\t" "sub $" n ", %[len]\n\t"
 
-#define NEXT_READ(n)	"add $" n ", %[p]\n\t" "sub $" n ", %[len]\n\t"
-#define NEXT_COPY(n)	"add $" n ", %[d]\n\t" NEXT_READ(n)
+/*
+ * The last 1 to 15 bytes: as many bytes leave lane 1 at its front and are moved
+ * on by 16 bytes, the others move up, and the new ones, which are the end of a
+ * load that reaches back, fill the rest.
+ */
+#define TAIL								\
+	"vmovdqu (%[sh], %[len]), %%xmm2\n\t"				\
+	"vmovdqu 16(%[sh], %[len]), %%xmm3\n\t"				\
+	"vpshufb %%xmm2, %%xmm1, %%xmm4\n\t"				\
+	"vpshufb %%xmm3, %%xmm1, %%xmm1\n\t"				\
+	"vpcmpeqd %%xmm6, %%xmm6, %%xmm6\n\t"				\
+	"vpcmpgtb %%xmm6, %%xmm2, %%xmm2\n\t"				\
+	"vpand -16(%[p], %[len]), %%xmm2, %%xmm2\n\t"			\
+	"vpxor %%xmm2, %%xmm1, %%xmm1\n\t"				\
+	FOLD("0", "4")							\
+	"vpxor %%xmm4, %%xmm1, %%xmm1\n\t"
 
 /* 128 bits in lane 1 to a 32-bit state. */
 #define REDUCE								\
@@ -75,7 +86,7 @@ static const u32 low_32[4] __aligned(16) = { ~0u, 0, 0, 0 };
 	"vpextrd $1, %%xmm1, %[crc]\n\t"
 
 /* Four lanes over 64 bytes a turn, then one lane over 16 bytes a turn. */
-#define BODY(START, STEP, NEXT)						\
+#define BODY								\
 	START								\
 	"vmovd %[crc], %%xmm0\n\t"					\
 	"vpxor %%xmm0, %%xmm1, %%xmm1\n\t"				\
@@ -84,10 +95,10 @@ static const u32 low_32[4] __aligned(16) = { ~0u, 0, 0, 0 };
 	"cmp $64, %[len]\n\t"						\
 	"jb 2f\n\t"							\
 	"1:\n\t"							\
-	STEP("0", "1", "0")						\
-	STEP("0", "2", "16")						\
-	STEP("0", "3", "32")						\
-	STEP("0", "4", "48")						\
+	TAKE("0", "1", "0")						\
+	TAKE("0", "2", "16")						\
+	TAKE("0", "3", "32")						\
+	TAKE("0", "4", "48")						\
 	NEXT("64")							\
 	"cmp $64, %[len]\n\t"						\
 	"jae 1b\n\t"							\
@@ -99,11 +110,15 @@ static const u32 low_32[4] __aligned(16) = { ~0u, 0, 0, 0 };
 	"cmp $16, %[len]\n\t"						\
 	"jb 4f\n\t"							\
 	"3:\n\t"							\
-	STEP("0", "1", "0")						\
+	TAKE("0", "1", "0")						\
 	NEXT("16")							\
 	"cmp $16, %[len]\n\t"						\
 	"jae 3b\n\t"							\
 	"4:\n\t"							\
+	"test %[len], %[len]\n\t"					\
+	"jz 5f\n\t"							\
+	TAIL								\
+	"5:\n\t"							\
 	REDUCE
 
 #define CONSTANTS							\
@@ -132,19 +147,9 @@ void rsoft_crc_x86_leave(void)
 
 u32 rsoft_crc_x86(u32 crc, const void *p, size_t len)
 {
-	asm volatile(BODY(START_READ, FOLD_READ, NEXT_READ)
+	asm volatile(BODY
 		     : [crc] "+r" (crc), [p] "+r" (p), [len] "+r" (len)
-		     : CONSTANTS
-		     : "memory", "cc");
-	return crc;
-}
-
-u32 rsoft_crc_x86_copy(u32 crc, void *dst, const void *src, size_t len)
-{
-	asm volatile(BODY(START_COPY, FOLD_COPY, NEXT_COPY)
-		     : [crc] "+r" (crc), [d] "+r" (dst), [p] "+r" (src),
-		       [len] "+r" (len)
-		     : CONSTANTS
+		     : CONSTANTS, [sh] "r" (shifts)
 		     : "memory", "cc");
 	return crc;
 }

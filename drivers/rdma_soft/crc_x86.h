@@ -38,26 +38,13 @@ void rsoft_crc_x86_leave(void);
  * rsoft_crc_x86() - go on with a CRC
  * @crc: state so far
  * @p: bytes
- * @len: how many, a multiple of 16, at least RSOFT_CRC_X86_MIN
+ * @len: how many, at least RSOFT_CRC_X86_MIN
  *
  * Context: inside a section.
  *
  * Return: the state.
  */
 u32 rsoft_crc_x86(u32 crc, const void *p, size_t len);
-
-/**
- * rsoft_crc_x86_copy() - copy and go on with a CRC in one pass
- * @crc: state so far
- * @dst: where to
- * @src: bytes; each is read once, so that the CRC is that of the copy
- * @len: how many, a multiple of 16, at least RSOFT_CRC_X86_MIN
- *
- * Context: inside a section.
- *
- * Return: the state.
- */
-u32 rsoft_crc_x86_copy(u32 crc, void *dst, const void *src, size_t len);
 
 #else
 
@@ -76,12 +63,6 @@ static inline void rsoft_crc_x86_leave(void)
 }
 
 static inline u32 rsoft_crc_x86(u32 crc, const void *p, size_t len)
-{
-	return crc;
-}
-
-static inline u32 rsoft_crc_x86_copy(u32 crc, void *dst, const void *src,
-				     size_t len)
 {
 	return crc;
 }

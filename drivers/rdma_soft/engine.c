@@ -295,7 +295,4 @@ void rsoft_engine_destroy(struct rsoft_engine *e)
 	tasklet_kill(&e->kick);
 	flush_work(&e->work);
 	rsoft_engine_purge(e);
-	if (e->frag.page)
-		put_page(e->frag.page);
-	e->frag.page = NULL;
 }

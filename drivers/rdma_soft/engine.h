@@ -56,7 +56,6 @@ struct rsoft_engine_ops {
  * @queued: truesize of @queue, under its lock
  * @work: continues a run that used up its budget
  * @kick: starts a run from a context that must not (kernel post_send)
- * @frag: where payload of the next packets is written (owner)
  * @cpu: where it sent last (owner)
  * @ip_id: IPv4 ID of the next packet (owner); with DF set two engines of a QP
  *         may use the same one (RFC 6864)
@@ -71,7 +70,6 @@ struct rsoft_engine {
 	u32 queued;
 	struct work_struct work;
 	struct tasklet_struct kick;
-	struct page_frag frag;
 	int cpu;
 	u16 ip_id;
 };

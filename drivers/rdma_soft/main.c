@@ -10,6 +10,7 @@
 #include <linux/workqueue.h>
 #include <rdma/rdma_netlink.h>
 
+#include "build.h"
 #include "crc.h"
 #include "engine.h"
 #include "link.h"
@@ -41,6 +42,7 @@ static void __exit rsoft_exit(void)
 {
 	rsoft_link_exit();
 	destroy_workqueue(rsoft_wq);
+	rsoft_tx_pages_free();
 	rsoft_tables_exit();
 	/* Callbacks of call_rcu() are code of this module. */
 	rcu_barrier();

@@ -76,6 +76,7 @@ struct rsoft_in {
  * @off: offset from skb->data of the first BTH
  * @len: their bytes, 0 if there are none
  * @ip_id: IPv4 ID of the first
+ * @walk: where the last packet was found
  */
 struct rsoft_run {
 	u32 qpn;
@@ -84,6 +85,7 @@ struct rsoft_run {
 	u32 off;
 	u32 len;
 	u16 ip_id;
+	struct rsoft_walk walk;
 };
 
 /* --- outer headers ------------------------------------------------------ */
@@ -233,6 +235,40 @@ static void rsoft_run_deliver(const struct rsoft_in *in,
 	rsoft_handle_put(qp->h);
 }
 
+/* --- bytes in place ------------------------------------------------------ */
+
+/*
+ * The @len bytes at @off if they lie in one piece, else NULL. Packets are taken
+ * in order, so the search goes on where it ended.
+ */
+static const u8 *rsoft_piece(const struct sk_buff *skb, struct rsoft_walk *walk,
+			     u32 off, u32 len)
+{
+	const struct skb_shared_info *shinfo = skb_shinfo(skb);
+	u32 head = skb_headlen(skb);
+	const skb_frag_t *frag;
+	const u8 *base;
+	u32 in;
+
+	if (off + len <= head)
+		return skb->data + off;
+	if (!walk->off)
+		walk->off = head;
+	for (; walk->frag < shinfo->nr_frags; walk->frag++) {
+		frag = &shinfo->frags[walk->frag];
+		if (off < walk->off)
+			return NULL;
+		in = off - walk->off;
+		if (in < skb_frag_size(frag)) {
+			base = skb_frag_address_safe(frag);
+			return base && in + len <= skb_frag_size(frag) ?
+			       base + in : NULL;
+		}
+		walk->off += skb_frag_size(frag);
+	}
+	return NULL;
+}
+
 /* --- runs --------------------------------------------------------------- */
 
 /* Add a packet to the run, or deliver the run and begin the next with it. */
@@ -246,7 +282,8 @@ static void rsoft_run_add(const struct rsoft_in *in, struct rsoft_run *run,
 	u32 qpn;
 
 	if (len >= RSOFT_RX_MIN)
-		bth = skb_header_pointer(in->skb, off, sizeof(buf), buf);
+		bth = rsoft_piece(in->skb, &run->walk, off, sizeof(buf)) ?:
+		      skb_header_pointer(in->skb, off, sizeof(buf), buf);
 	if (!bth) {
 		if (run->len)
 			rsoft_run_deliver(in, run);
@@ -264,14 +301,12 @@ static void rsoft_run_add(const struct rsoft_in *in, struct rsoft_run *run,
 
 	if (run->len)
 		rsoft_run_deliver(in, run);
-	*run = (struct rsoft_run){
-		.qpn = qpn,
-		.response = response,
-		.opcode = opcode,
-		.off = off,
-		.len = len,
-		.ip_id = ip_id,
-	};
+	run->qpn = qpn;
+	run->response = response;
+	run->opcode = opcode;
+	run->off = off;
+	run->len = len;
+	run->ip_id = ip_id;
 }
 
 static void rsoft_in_count(const struct rsoft_in *in, enum rsoft_counter entry)
@@ -517,36 +552,6 @@ static bool rsoft_rx_flow(const struct rsoft_rx *rx, struct rsoft_flow *flow)
 	return true;
 }
 
-/*
- * The packet at @off if it lies in one piece, else NULL. Packets are taken in
- * order, so the search goes on where it ended.
- */
-static const u8 *rsoft_rx_piece(struct rsoft_rx *rx, u32 off, u32 len)
-{
-	const struct skb_shared_info *shinfo = skb_shinfo(rx->skb);
-	u32 head = skb_headlen(rx->skb);
-	const skb_frag_t *frag;
-	const u8 *base;
-
-	if (off + len <= head)
-		return rx->skb->data + off;
-	if (!rx->frag_off)
-		rx->frag_off = head;
-	for (; rx->frag < shinfo->nr_frags; rx->frag++) {
-		frag = &shinfo->frags[rx->frag];
-		if (off < rx->frag_off)
-			return NULL;
-		if (off - rx->frag_off < skb_frag_size(frag)) {
-			if (off - rx->frag_off + len > skb_frag_size(frag))
-				return NULL;
-			base = skb_frag_address_safe(frag);
-			return base ? base + (off - rx->frag_off) : NULL;
-		}
-		rx->frag_off += skb_frag_size(frag);
-	}
-	return NULL;
-}
-
 /* CRC over a packet without its iCRC, and the iCRC that it carries. */
 static bool rsoft_rx_crc(const struct rsoft_rx *rx, u32 off, u32 len,
 			 u32 *crc, __le32 *icrc)
@@ -620,14 +625,19 @@ enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
 	rx->len -= len;
 	rx->ip_id++;
 
-	rx->at = rsoft_rx_piece(rx, off, len);
+	rx->at = rsoft_piece(rx->skb, &rx->walk, off, len);
 	rx->at_off = off;
 	hdr = rx->at ?: skb_header_pointer(rx->skb, off, avail, buf);
 	if (!hdr)
 		return RSOFT_DROP_SHAPE;
-	why = rsoft_hdr_decode(hdr, avail, len, pkt);
-	if (why != RSOFT_DROP_NONE)
-		return why;
+	if (rx->like_len != len || !rsoft_hdr_like(hdr, rx->like, pkt)) {
+		rx->like_len = 0;
+		why = rsoft_hdr_decode(hdr, avail, len, pkt);
+		if (why != RSOFT_DROP_NONE)
+			return why;
+		memcpy(rx->like, hdr, sizeof(rx->like));
+		rx->like_len = len;
+	}
 
 	*payload = off + pkt->hdr_len;
 	return rsoft_rx_icrc(rx, off, len, ip_id, hdr);

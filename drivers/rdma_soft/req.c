@@ -423,8 +423,10 @@ static void req_taken(struct rsoft_qp *qp, struct req_run *run)
 /* Hand over the batch. Returns false if the stack refused it. */
 static bool req_flush_batch(struct rsoft_qp *qp, struct req_run *run)
 {
-	if (!run->tx.skb)
+	if (!run->tx.skb) {
+		rsoft_tx_settle(&run->tx);
 		return true;
+	}
 	if (!rsoft_tx_flush(&run->tx, &qp->req.tx_refused)) {
 		req_taken(qp, run);
 		return true;

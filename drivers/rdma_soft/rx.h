@@ -13,6 +13,16 @@ struct rsoft_dev;
 struct rsoft_qp;
 
 /**
+ * struct rsoft_walk - where the last packet of an skb was found
+ * @frag: number of the fragment
+ * @off: offset from skb->data of its first byte; 0: not begun
+ */
+struct rsoft_walk {
+	u32 frag;
+	u32 off;
+};
+
+/**
  * struct rsoft_rx - a run of packets for one engine inside one skb
  * @skb: holds them; its data is read only (taps share it)
  * @dev: link that owns the destination address
@@ -28,8 +38,9 @@ struct rsoft_qp;
  *           datagrams report it (IB_WC_WITH_VLAN)
  * @icrc_len: packet length for which @icrc_base holds, 0 for none
  * @icrc_base: CRC state in front of the BTH for IPv4 ID 0
- * @frag: number of the skb fragment that was looked at last
- * @frag_off: offset from skb->data of its first byte, 0 before the first
+ * @walk: where the packet in hand was found
+ * @like: first bytes of the BTH that was decoded last
+ * @like_len: length of that packet, 0 if it was refused
  * @at: the packet in hand if it lies in one piece, else NULL
  * @at_off: offset from skb->data of @at
  *
@@ -48,8 +59,9 @@ struct rsoft_rx {
 	u16 vlan_id;
 	u32 icrc_len;
 	u32 icrc_base;
-	u32 frag;
-	u32 frag_off;
+	struct rsoft_walk walk;
+	u8 like[RSOFT_HDR_LIKE];
+	u32 like_len;
 	const u8 *at;
 	u32 at_off;
 };
@@ -79,7 +91,8 @@ struct rsoft_rx_cb {
 /**
  * rsoft_rx_next() - decode the next packet of a run and check its iCRC
  * @rx: run; advanced past the packet
- * @pkt: filled in if the result is RSOFT_DROP_NONE
+ * @pkt: filled in if the result is RSOFT_DROP_NONE; the same one for all
+ *       packets of a run, and not changed in between
  * @payload: set to the offset from skb->data of the payload
  *
  * The iCRC is checked over the bytes in the skb, which do not change after.

@@ -224,6 +224,34 @@ enum rsoft_drop rsoft_hdr_decode(const u8 *buf, u32 avail, u32 len,
  */
 u32 rsoft_hdr_encode(u8 *buf, const struct rsoft_pkt *pkt);
 
+/* Bytes of the BTH in front of AckReq and PSN. */
+#define RSOFT_HDR_LIKE 8
+
+/**
+ * rsoft_hdr_like() - decode a packet that is like the one before
+ * @buf: the 12 bytes of its BTH
+ * @like: first RSOFT_HDR_LIKE bytes of the BTH of the one before
+ * @pkt: the one before, decoded, of the same length; becomes this one
+ *
+ * In the middle of a message packets differ in AckReq and PSN only.
+ *
+ * Return: true if they do; false, with @pkt as it was, if this one must be
+ * decoded in full.
+ */
+static inline bool rsoft_hdr_like(const u8 *buf, const u8 *like,
+				  struct rsoft_pkt *pkt)
+{
+	const struct rsoft_bth *bth = (const struct rsoft_bth *)buf;
+	u32 apsn;
+
+	if (memcmp(buf, like, RSOFT_HDR_LIKE) || pkt->info->hdrs)
+		return false;
+	apsn = be32_to_cpu(bth->apsn);
+	pkt->ackreq = apsn & RSOFT_BTH_ACKREQ;
+	pkt->psn = apsn & RSOFT_QPN_MASK;
+	return true;
+}
+
 /**
  * rsoft_hdr_peek() - opcode and QPN of a packet without validation
  * @buf: at least the 12 bytes of the BTH
