@@ -2,4 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Runs nothing and exits with success.
+set -u
+
 exit 0
