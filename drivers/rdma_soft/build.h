@@ -90,9 +90,9 @@ int rsoft_tx_packet(struct rsoft_tx *tx, struct rsoft_path *path,
  *
  * Context: BH disabled.
  *
- * Return: 0 if it was sent, or is lost as on a wire (no route, or refused
- * RSOFT_TX_REFUSED_MAX times); -EAGAIN if the stack refused it: the caller goes
- * back to its first packet and waits for rsoft_tx_wait_ns().
+ * Return: 0 if it was sent, or is lost as on a wire (no route, a filter, or a
+ * full stack RSOFT_TX_REFUSED_MAX times before); -EAGAIN if the stack is full:
+ * the caller goes back to its first packet and waits for rsoft_tx_wait_ns().
  */
 int rsoft_tx_flush(struct rsoft_tx *tx, u8 *refused);
 
@@ -112,7 +112,7 @@ void rsoft_tx_settle(struct rsoft_tx *tx);
  */
 void rsoft_tx_pages_free(void);
 
-/* Refusals in a row after which a packet counts as lost. */
+/* Refusals in a row after which one more makes a packet count as lost. */
 #define RSOFT_TX_REFUSED_MAX 16
 
 /**

@@ -16,7 +16,7 @@ struct rsoft_dev;
 
 /* Order of the table of names in counters.c. */
 enum rsoft_counter {
-	RSOFT_CNT_SENT_PKTS,		/* RoCE packets given to the IP layer */
+	RSOFT_CNT_SENT_PKTS,		/* RoCE packets that the IP layer took */
 	RSOFT_CNT_SENT_BYTES,		/* their bytes from BTH to iCRC */
 	RSOFT_CNT_RCVD_PKTS,		/* RoCE packets addressed to this link */
 	RSOFT_CNT_RCVD_BYTES,

@@ -5,7 +5,8 @@
  * Sixteen bytes of the message are a polynomial; multiplied by x^n modulo the
  * CRC's they stand for the same bytes n bits further on, and can be added to
  * what is there. Four lanes step 64 bytes at a time, are added up, step 16 at
- * a time, take in the tail, and are reduced to 32 bits (Barrett). Bits are reflected, as in crc32_le().
+ * a time, take in the tail, and are reduced to 32 bits (Barrett). Bits are
+ * reflected, as in crc32_le().
  * The constants are x^n mod P, reflected and shifted by one, for n = 544, 480
  * (64 bytes on), 160, 96 (16 bytes on) and 64, then P and its Barrett inverse;
  * rsoft_crc_init() checks the result against crc32_le() before it is used.

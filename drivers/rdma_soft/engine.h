@@ -54,7 +54,7 @@ struct rsoft_engine_ops {
  * @queue: packets that could not be processed at once; its lock nests inside
  *         nothing
  * @queued: truesize of @queue, under its lock
- * @work: continues a run that used up its budget
+ * @work: continues a run that used up its budget, or that another CPU must do
  * @kick: starts a run from a context that must not (kernel post_send)
  * @cpu: where it sent last (owner)
  * @ip_id: IPv4 ID of the next packet (owner); with DF set two engines of a QP

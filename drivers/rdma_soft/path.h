@@ -17,7 +17,7 @@ struct net;
 struct socket;
 
 /**
- * struct rsoft_path - a destination, immutable but for route and ID
+ * struct rsoft_path - a destination, immutable but for the route
  * @ref: users
  * @dev: device that sends
  * @sgid: source GID, held; its netdev (which may be in another netns than the

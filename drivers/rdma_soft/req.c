@@ -13,7 +13,7 @@
 
 /* Bytes without an acknowledgment that a QP may have under way. */
 #define REQ_WINDOW_BYTES	(512 * 1024)
-/* Packets of short messages after which an ACK is asked for. */
+/* Messages or payload bytes after which an ACK is asked for. */
 #define REQ_ACK_PKTS		16
 #define REQ_ACK_BYTES		(64 * 1024)
 
