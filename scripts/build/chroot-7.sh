@@ -74,10 +74,13 @@ fi
 exec {CACHE_LOCK_FD}>&-
 out=${CHROOT_OUT:?set CHROOT_OUT to a folder for the results}
 mkdir -p "$out" "$root/src" "$root/out" || die "cannot create $out"
-# Private mounts: gone with the last process, nothing to clean up.
+# Private mounts: gone with the last process, nothing to clean up. Propagation
+# cannot be changed where / is itself only a chroot.
+propagation=private
+unshare --mount --propagation private true 2>/dev/null || propagation=unchanged
 export root out TOP
 # shellcheck disable=SC2016 # expanded by the inner shell
-exec unshare --mount --propagation private bash -c '
+exec unshare --mount --propagation "$propagation" bash -c '
 	mount -t proc proc "$root/proc" &&
 	mount --bind -o ro "$TOP" "$root/src" &&
 	mount -o remount,bind,ro "$root/src" &&

@@ -49,5 +49,6 @@ suite_apt()
 		-o "Dir::State=$dir/state"
 		-o "Dir::State::status=$dir/state/status"
 		-o "Dir::Cache=$dir/cache"
+		-o "Acquire::Languages=none"
 		-o "APT::Sandbox::User=root")
 }
