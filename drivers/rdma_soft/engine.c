@@ -60,7 +60,7 @@ bool rsoft_engine_may_send(struct rsoft_engine *e)
 		e->cpu = cpu;
 		return true;
 	}
-	set_bit(RSOFT_EV_MOVED, &e->events);
+	/* a run needs no event to send what is there */
 	engine_defer_on(e, e->cpu);
 	return false;
 }

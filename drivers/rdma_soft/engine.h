@@ -28,7 +28,6 @@ enum rsoft_event {
 	RSOFT_EV_TX_TIMER,	/* look again if the stack took our bytes */
 	RSOFT_EV_ERROR,		/* the QP went to ERR: flush */
 	RSOFT_EV_DRAIN,		/* the QP went to SQD */
-	RSOFT_EV_MOVED,		/* the CPU that sent last continues */
 };
 
 /**
