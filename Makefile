@@ -43,6 +43,7 @@ sparse: ## type and endian check (sparse, C=2)
 
 -include scripts/vm.mk
 -include scripts/selftests.mk
+-include scripts/bench.mk
 
 ##@ Help
 help: ## this list

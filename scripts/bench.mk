@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The bench; included by the top Makefile. BENCH: more options for
+# tools/rdma-soft-bench, e.g. BENCH='--rows write_*'.
+
+.PHONY: bench bench-quick bench-deps
+BENCH ?=
+
+##@ Bench
+bench: bench-deps ## rdma_soft, rxe and TCP in turns, judged by targets; JSON and HTML page [BENCH='options']
+	@tools/rdma-soft-bench $(BENCH)
+
+bench-quick: bench-deps ## the main rows once, in instruction mode, under 5 minutes [BENCH='options']
+	@tools/rdma-soft-bench --quick $(BENCH)
+
+bench-deps:
+	@scripts/deps.sh build vm rdma

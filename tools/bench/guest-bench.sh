@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# guest-bench.sh PLAN PAIR_LIB: guest side of rdma-soft-bench. Works through PLAN,
+# one measurement a line, tab separated:
+#
+#   round  driver  rig  id  how  bytes  program  server's options  client's options
+#
+# driver: rdma_soft, rxe, tcp (tcp after one of the others); rig: MTU of the veth
+# pair, or "self": one device on a dummy netdev, with itself. In the options DEV,
+# GID and ADDR stand for the device, GID index and address of that end; PEER for the
+# server's address. "bytes" must have crossed the veth pair. Prints, for each:
+#
+#   @  round  driver  id  ok|failed  last row of figures
+#
+# and copies the output of all programs to /out/log.
+
+set -u
+# shellcheck source=selftests/vm/guest-lib.sh
+. "$VM_LIB"
+# shellcheck source=scripts/demo/pair.sh
+. "$2"
+log=/run/log
+mkdir -p $log
+trap 'cp -r $log /out/' EXIT
+limit=120${VM_ICOUNT:+000000}	# the clock jumps while the guest is idle
+cli_in=() srv_in=() cli_if=v0 srv_if=v1
+driver='' rig=''
+
+# leave: no driver loaded
+leave()
+{
+	case $driver in
+	rdma_soft|rxe) "unload_$driver" || exit 1 ;;
+	esac
+	driver='' rig=''
+}
+
+# enter_rig DRIVER RIG
+enter_rig()
+{
+	if [ "$1" != "$driver" ]; then
+		leave
+		[ "$1" = tcp ] || "load_$1" || exit 1
+	elif [ "$1" != tcp ]; then
+		links_gone || exit 1
+	fi
+	driver=$1 rig=$2
+	if [ "$rig" = self ]; then
+		[ -e /sys/class/net/d0 ] ||
+			ip -b - <<-IP || exit 1
+			link add d0 mtu 1500 type dummy
+			addr add 10.89.0.1/24 dev d0
+			link set d0 up
+			IP
+		cli_addr=10.89.0.1 srv_addr=10.89.0.1 cli_dev=bench0 srv_dev=bench0
+		rdma link add bench0 type "$driver" netdev d0 && links_ready bench0 10.89.0.1 || exit 1
+	else
+		cli_addr=10.88.0.1 srv_addr=10.88.0.2 cli_dev=bench0 srv_dev=bench1
+		if [ -e /sys/class/net/v0 ]; then
+			ip link set v0 mtu "$rig" && ip link set v1 mtu "$rig" || exit 1
+		fi
+		[ "$driver" = tcp ] && return
+		setup_one_ns "$driver" bench0 bench1 "$rig" || exit 1
+	fi
+	cli_gid=$(gid_index "$cli_dev" "$cli_addr") || exit 1
+	srv_gid=$(gid_index "$srv_dev" "$srv_addr") || exit 1
+}
+
+# fill OPTIONS DEV GID ADDR
+fill()
+{
+	local s=$1
+	s=${s//DEV/$2} s=${s//GID/$3} s=${s//PEER/$srv_addr}
+	echo "${s//ADDR/$4}"
+}
+
+# figures ID HOW: the last row of figures in the client's output
+figures()
+{
+	case $2 in
+	tcp) awk '/^ *#bytes/ { seen = 1 } seen && $1 ~ /^[0-9]+$/ && NF >= 4 { v = $0 } END { print v }' \
+		"$log/$part-$1.client" ;;
+	iperf) awk '/sender/ { for (i = 2; i <= NF; i++) if ($i == "MBytes/sec") print $(i - 1) }' "$log/$part-$1.client" ;;
+	cm) awk '/^connect / { print }' "$log/$part-$1.client" ;;
+	esac
+}
+
+measure()
+{
+	local id=$1 how=$2 bytes=$3 program=$4 before crossed wait=tcp endless=
+	before=$(veth_bytes)
+	[ "$how" = cm ] && wait=cm endless=y
+	# shellcheck disable=SC2153
+	pair "$id" $wait "$program" "$(fill "$5" "$srv_dev" "$srv_gid" "$srv_addr")" \
+		"$(fill "$6" "$cli_dev" "$cli_gid" "$cli_addr")" || return
+	crossed=$(($(veth_bytes) - before))
+	[ "$rig" = self ] || [ $crossed -ge "$bytes" ] ||
+		err "$part $id: moved $bytes bytes but only $crossed crossed the veth pair"
+}
+
+# Read every program once: the first start waits for the host's disk.
+for p in ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_read_lat ib_atomic_lat ib_write_lat cmtime iperf3 awk timeout; do
+	$p --help
+done >/dev/null 2>&1
+
+failed=0
+while IFS=$'\t' read -r -u 3 round d r id how bytes program srv cli; do
+	[ "$d $r" = "$driver $rig" ] || enter_rig "$d" "$r"
+	part=$round-$d
+	if measure "$id" "$how" "$bytes" "$program" "$srv" "$cli"; then
+		status=ok
+	else
+		status=failed failed=1
+		for f in "$log/$part-$id".*; do
+			[ -s "$f" ] && echo "${f##*/}: $(tail -n 3 "$f")" >&2
+		done
+	fi
+	printf '@\t%s\t%s\t%s\t%s\t%s\n' "$round" "$d" "$id" $status "$(figures "$id" "$how" 2>/dev/null)"
+done 3<"$1"
+leave
+exit $failed

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Measure in the test VM: a plan for guest-bench.sh, and what comes back."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import tables
+
+DRIVERS = ("rdma_soft", "rxe", "tcp")
+
+
+def plan(workloads, mode, drivers, rounds, quick):
+    """Lines for the guest: drivers take turns within each round."""
+    which = "q" if quick and mode == "icount" else mode[0]
+    chosen = [w for w in workloads.values() if which in w["sets"]]
+    lines = []
+    for rnd in range(1, rounds + 1):
+        for d in [x for x in DRIVERS if x in drivers]:
+            for w in chosen:
+                if (d == "tcp") != (w["program"] == "iperf3"):
+                    continue
+                how, prog, srv, cli = tables.command(w, quick)
+                lines.append((str(rnd), d, w["rig"], w["id"], how,
+                              str(tables.payload(w, quick)), prog, srv, cli))
+    return lines
+
+
+def build(kernel):
+    cmd = ["make", "-C", tables.TREE, "-j2", "modules"]
+    if kernel and not os.path.isdir(kernel):
+        cmd.append("KDIR=/usr/src/linux-headers-" + kernel)
+    r = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if r.returncode:
+        raise tables.BenchError("the module did not build:\n" + r.stdout[-2000:])
+
+
+def one_mode(a, workloads, mode, say):
+    """Boot one VM, work through the plan; returns [(mode, driver, id, row or None)]."""
+    quick = a.quick
+    rounds = a.rounds or (1 if quick else 3 if mode == "icount" else 9)
+    drivers = a.drivers.split(",")
+    lines = plan(workloads, mode, drivers, rounds, quick)
+    if not lines:
+        return [], rounds
+    out = os.path.join(a.out, mode)
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(out)
+    plan_file = os.path.join(out, "plan.tsv")
+    with open(plan_file, "w", encoding="utf-8") as f:
+        f.write("".join("\t".join(x) + "\n" for x in lines))
+    cmd = [os.path.join(tables.TREE, "selftests/vm/run-vm.sh"), "--quiet",
+           "--timeout", str(a.timeout), "--out", out]
+    cmd += ["--icount"] if mode == "icount" else ["--smp", "2"]
+    if a.kernel:
+        cmd += ["--kernel", a.kernel]
+    cmd += ["--script", os.path.join(tables.HERE, "guest-bench.sh"), plan_file,
+            os.path.join(tables.TREE, "scripts/demo/pair.sh")]
+    say("%s: booting the test VM for %d measurements" % (
+        "instruction mode" if mode == "icount" else "wall clock, 2 CPUs", len(lines)))
+    got = []
+    p = subprocess.Popen(cmd, stdout=subprocess.PIPE, text=True)
+    try:
+        for line in p.stdout:
+            c = line.rstrip("\n").split("\t", 5)
+            if c[0] != "@" or len(c) != 6:
+                say(line.rstrip())
+                continue
+            w = workloads[c[3]]
+            fig = tables.figure(w, c[5]) if c[4] == "ok" else None
+            got.append((mode, c[2], c[3], fig))
+            say("%3d/%d  %-10s %-36s %s" % (
+                len(got), len(lines), c[2], w["title"],
+                "%.1f %s" % (fig[0], tables.unit(w)) if fig else "FAILED"))
+    finally:
+        if p.poll() is None and sys.exc_info()[0]:
+            p.terminate()
+        rc = p.wait()
+    done = {(d, i) for _, d, i, _ in got}
+    for x in lines:
+        if (x[1], x[3]) not in done:
+            got.append((mode, x[1], x[3], None))
+    if rc:
+        say("the VM ended with status %d; logs: %s" % (rc, out))
+    return got, rounds
+
+
+def run(a, workloads):
+    for tool, package in (("qemu-system-x86_64", "qemu-system-x86"), ("ib_write_bw", "perftest"),
+                          ("cmtime", "rdmacm-utils"), ("iperf3", "iperf3")):
+        if not shutil.which(tool):
+            raise tables.BenchError("no %s: apt-get install %s" % (tool, package))
+    start = time.monotonic()
+
+    def say(text):
+        print("[%4d s] %s" % (time.monotonic() - start, text), flush=True)
+
+    if "rdma_soft" in a.drivers.split(","):
+        say("building rdma_soft.ko")
+        build(a.kernel)
+    mode = a.mode or ("icount" if a.quick else "both")
+    samples, rounds = [], {}
+    for m in ("icount", "wall") if mode == "both" else (mode,):
+        got, rounds[m] = one_mode(a, workloads, m, say)
+        samples += got
+    if not samples:
+        raise tables.BenchError("nothing to measure: the chosen rows are not part of this mode, see --list")
+    say("measured")
+    return {"where": "test VM", "rounds": rounds, "quick": a.quick, "samples": samples}
