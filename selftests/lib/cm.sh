@@ -52,8 +52,12 @@ run_both()
 		wait "$SERVER_PID" || rc_s=$?
 	fi
 	if ((rc_c || rc_s)); then
-		tail -n 8 "$OUT_S" | sed 's/^/# server: /'
-		tail -n 8 "$OUT_C" | sed 's/^/# client: /'
+		tail -n 12 "$OUT_S" | sed 's/^/# server: /'
+		echo
+		tail -n 12 "$OUT_C" | sed 's/^/# client: /'
+		echo
+		note_counters "$DEVA"
+		note_counters "$DEVB"
 		fail "'$*' ended with $rc_c, its server with $rc_s"
 	fi
 }

@@ -174,6 +174,17 @@ counter()
 	echo "${v:-0}"
 }
 
+# note_counters DEV: the ones that are not 0, for the log of a failure.
+note_counters()
+{
+	local f v line=
+	for f in "/sys/class/infiniband/$1/ports/1/hw_counters"/*; do
+		{ read -r v < "$f"; } 2> /dev/null || continue
+		[ "$v" = 0 ] || line+=" ${f##*/}=$v"
+	done
+	note "$1:$line"
+}
+
 # assert_grew WHAT BEFORE AFTER [MINIMUM]
 assert_grew()
 {

@@ -55,10 +55,11 @@ perftest()
 		ready=cm_listening
 		client+=("--source_ip=$A4")
 	else
-		server+=(-x "$gb")
-		client+=(-x "$ga")
+		# a busy host stops the guest for longer than the default allows
+		server+=(-x "$gb" -u 17)
+		client+=(-x "$ga" -u 17)
 	fi
-	CM_TIMEOUT=60 run_both $ready $PERFTEST_PORT "${server[@]}" -- \
+	CM_TIMEOUT=150 run_both $ready $PERFTEST_PORT "${server[@]}" -- \
 		"${client[@]}" "$addr"
 	rows_good "$command" "$OUT_C"
 }
