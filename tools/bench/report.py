@@ -142,6 +142,12 @@ def table(results, mode):
     return rows
 
 
+def ratio(cells):
+    """rdma_soft to rxe, as text; empty if one of them is not there."""
+    ours, theirs = (cells.get(d, {}).get("median") for d in ("rdma_soft", "rxe"))
+    return "%.2f" % (ours / theirs) if ours and theirs else ""
+
+
 def verdict_text(v):
     s = v["verdict"]
     if v["moonshot_met"]:
@@ -156,14 +162,14 @@ def print_summary(about, results, verdicts, void):
             continue
         names = drivers_of([r for r in results if r["mode"] == mode])
         print("\n%s, median of %s" % (MODE_NAME[mode], about["rounds"].get(mode, "?")))
-        print("%-38s %-7s" % ("", "") + "".join("%12s" % d for d in names) + "   spread")
+        print("%-38s %-7s" % ("", "") + "".join("%12s" % d for d in names) + "   ratio  spread")
         for title, u, cells in rows:
             line = "%-38s %-7s" % (title, u)
             for d in names:
                 c = cells.get(d)
                 line += "%12s" % ("" if c is None else "FAILED" if c["failed"] else num(c["median"]))
             spread = max((c.get("spread", 0) for c in cells.values()), default=0)
-            print(line + "   %4.1f %%" % (100 * spread))
+            print(line + "%8s  %4.1f %%" % (ratio(cells), 100 * spread))
     if verdicts:
         print("\ntargets (ratio: rdma_soft to the other; us: less is better)")
         f = "%-7s %-36s %-10s %9s %9s %7s %7s %9s  %s"
@@ -352,7 +358,7 @@ def page(about, results, verdicts, void):
         s.append('<div class="charts">')
         for name, svg in charts(results, mode, names):
             s.append("<figure><h3>%s</h3>%s</figure>" % (e(name), svg))
-        s.append("</div><table><tr><th>workload</th><th>unit</th>%s</tr>" % "".join(
+        s.append("</div><table><tr><th>workload</th><th>unit</th>%s<th>rdma_soft / rxe</th></tr>" % "".join(
             "<th>%s</th>%s" % (e(d), "<th>instr./msg</th>" if mode == "icount" and d != "tcp" else "") for d in names))
         for what, u, cells in rows:
             s.append("<tr><td>%s</td><td>%s</td>" % (e(what), u))
@@ -362,7 +368,7 @@ def page(about, results, verdicts, void):
                 if mode == "icount" and d != "tcp":
                     s.append("<td>%s</td>" % ("%.0f" % c["instructions_per_message"]
                                               if c and c.get("instructions_per_message") else ""))
-            s.append("</tr>")
+            s.append("<td>%s</td></tr>" % ratio(cells))
         s.append("</table>")
     s.append("<p>MB/s: MB = 2<sup>20</sup> bytes. Median of the rounds.</p></body></html>")
     return "\n".join(s) + "\n"

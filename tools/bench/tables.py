@@ -58,7 +58,7 @@ def command(w, quick):
         return "cm", "cmtime -c %d" % n, "-b ADDR", "-b ADDR -s PEER"
     if w["value"] == "iperf":
         return ("iperf", "iperf3 -p %d" % PORT, "-s -1 -B ADDR",
-                "-c PEER -B ADDR -f M -l 65536 -n %d" % (n * int(w["size"])))
+                "-c PEER -B ADDR -f M -n %d" % (n * int(w["size"])))
     common = "%s -F -s %s -n %d" % (w["program"], w["size"], n)
     if w["options"]:
         common += " " + w["options"]
