@@ -124,7 +124,7 @@ def merge(files):
 def num(x):
     if x is None:
         return "-"
-    return "%.0f" % x if x >= 1000 else "%.1f" % x
+    return "%.0f" % x if x >= 10000 else "%.1f" % x
 
 
 def drivers_of(results):
@@ -183,6 +183,10 @@ def print_summary(about, results, verdicts, void):
         for x in void:
             print("  " + x)
     wide = [r for r in results if r["mode"] == "icount" and r.get("spread", 0) > AGREE]
+    for v in verdicts:
+        if v["mode"] == "wall" and v["versus"] == "rxe" and v["theirs"] and not 0.5 < v["theirs"] / v["base"] < 2:
+            print("note: wall clock, %s: rxe's figure is more than a factor of 2 from the reference (%g %s): "
+                  "a busy host, or another CPU" % (v["title"], v["base"], v["unit"]))
     for r in wide:
         print("note: %s, %s: the rounds differ by %.0f %%" % (r["driver"], r["title"], 100 * r["spread"]))
 
@@ -391,8 +395,8 @@ def write(run, out):
     judged = [v for v in verdicts if v["ratio"] is not None]
     missed = [v for v in judged if v["verdict"] == "missed"]
     if judged:
-        print("\n%d of %d targets met, %d not measured" % (
-            len(judged) - len(missed), len(judged), len(verdicts) - len(judged)))
+        print("\n%s%d of %d targets met, %d not measured" % (
+            "VOID: " if void else "", len(judged) - len(missed), len(judged), len(verdicts) - len(judged)))
     print("page: %s\ndata: %s" % (os.path.join(out, "bench.html"), os.path.join(out, "bench.json")))
     if failed:
         print("FAILED: " + ", ".join("%s %s" % (r["driver"], r["id"]) for r in failed))

@@ -12,9 +12,10 @@ import tables
 DRIVERS = ("rdma_soft", "rxe", "tcp")
 
 
-def plan(workloads, mode, drivers, rounds, quick):
-    """Lines for the guest: drivers take turns within each round."""
-    which = "q" if quick and mode == "icount" else mode[0]
+def plan(workloads, mode, drivers, rounds, quick, named):
+    """Lines for the guest: drivers take turns within each round. named: the user
+    chose the workloads, so those that --quick leaves out are welcome."""
+    which = "q" if quick and mode == "icount" and not named else mode[0]
     chosen = [w for w in workloads.values() if which in w["sets"]]
     lines = []
     for rnd in range(1, rounds + 1):
@@ -42,7 +43,7 @@ def one_mode(a, workloads, mode, say):
     quick = a.quick
     rounds = a.rounds or (1 if quick else 3 if mode == "icount" else 9)
     drivers = a.drivers.split(",")
-    lines = plan(workloads, mode, drivers, rounds, quick)
+    lines = plan(workloads, mode, drivers, rounds, quick, a.rows)
     if not lines:
         return [], rounds
     out = os.path.join(a.out, mode)
