@@ -44,6 +44,13 @@ run_both()
 		fail "'${server[*]}' does not listen on port $port"
 	fi
 	in_a timeout -k 1 "$CM_TIMEOUT" "$@" > "$OUT_C" 2>&1 < /dev/null || rc_c=$?
+	# rping's threads race at the end: one closes the event channel that the
+	# other still reads, which then ends the program. The data is judged by
+	# the caller.
+	if ((rc_c == 255)) && [ "$1" = rping ] &&
+	   grep -q 'rdma_get_cm_event: Bad file descriptor' "$OUT_C"; then
+		rc_c=0
+	fi
 	if [ -n "${SERVER_STAYS:-}" ]; then
 		kill "$SERVER_PID"
 		wait "$SERVER_PID"
