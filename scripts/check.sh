@@ -54,15 +54,15 @@ if [ -n "${1:-}" ]; then
 fi
 
 # install_missing: what deps.sh knows, and what only the checks need (pahole
-# for the 6.12 build, a C library for UML). Says what it installs; without
-# root, says what to run.
+# for the 6.12 build, a C library for UML, nft for a test). Says what it
+# installs; without root, says what to run.
 install_missing()
 {
 	local p missing=()
 
 	scripts/deps.sh all || return 1
 	for p in ca-certificates debian-archive-keyring dwarves git libc6-dev \
-		procps; do
+		nftables procps; do
 		[ "$(dpkg-query -W -f '${db:Status-Status}' $p 2>/dev/null)" = installed ] ||
 			missing+=("$p")
 	done
