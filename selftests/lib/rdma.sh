@@ -60,12 +60,20 @@ driver_loaded()
 	grep -q "^$(driver_module) " /proc/modules
 }
 
+# dep_load MODULE: a part of the kernel; in a UML guest it is built in.
+dep_load()
+{
+	[ -z "${UML_BUILD:-}" ] ||
+		! grep -q "/$1\.ko$" "$UML_BUILD/modules.builtin" || return 0
+	modprobe "$1" || { note "modprobe $1 failed"; return 1; }
+}
+
 driver_load()
 {
 	local dep
 	driver_loaded && return 0
 	for dep in ib_uverbs rdma_ucm ib_umad; do
-		modprobe $dep || { note "modprobe $dep failed"; return 1; }
+		dep_load $dep || return 1
 	done
 	if [ "$DRIVER" = rxe ]; then
 		modprobe rdma_rxe
@@ -76,7 +84,7 @@ driver_load()
 		return 1
 	fi
 	for dep in $(modinfo -F depends "$MODULE" | tr , ' '); do
-		modprobe "$dep" || note "modprobe $dep failed"
+		dep_load "$dep"
 	done
 	insmod "$MODULE"
 }
