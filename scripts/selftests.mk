@@ -15,8 +15,8 @@ SELFTESTS_SRC := $(wildcard $(addprefix $(SELFTESTS_DIR)/, \
 SELFTESTS_BIN := $(SELFTESTS_SRC:$(SELFTESTS_DIR)/%.c=$(SELFTESTS_OUT)/%)
 SELFTESTS_LIB := $(SELFTESTS_OUT)/lib/vt.o
 
-.PHONY: selftests check-vm check-uml check-perftest check-selfcheck \
-	clean-selftests
+.PHONY: selftests check-vm check-uml check-mutants check-perftest \
+	check-selfcheck clean-selftests
 
 ##@ Selftests
 selftests: $(SELFTESTS_BIN) ## builds the test programs
@@ -35,6 +35,9 @@ check-vm: selftests ## selftests in the test VM [T='PATTERN...' or T=TEST:SUBTES
 
 check-uml: ## selftests under User Mode Linux [T='TEST...' or T=TEST:SUBTEST]
 	$(SELFTESTS_DIR)/uml/tests.sh $(or $(T),verbs/query verbs/errors)
+
+check-mutants: ## does a named test notice each broken rule? [T='PATTERN...']
+	$(SELFTESTS_DIR)/mutants/run.sh $(T)
 
 check-perftest: selftests ## the whole perftest matrix in the test VM
 	$(SELFTESTS_DIR)/run-vm-tests.sh --suite perftest

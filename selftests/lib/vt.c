@@ -18,7 +18,7 @@
 #define VT_EXIT_FAIL 1
 #define VT_EXIT_SKIP 4
 #define VT_TIMEOUT_S 60
-#define VT_WANT_MS 20000
+#define VT_WANT_MS 20000	/* environment: VT_WANT_MS */
 #define VT_SKIP_LEN 200
 
 /* Written by the child, read by the parent that prints the result line. */
@@ -138,6 +138,20 @@ static bool vt_run_one(const struct vt_test *t, int number)
 	return true;
 }
 
+/* Does the name contain one of the comma-separated patterns? */
+static bool vt_matches(const char *name, const char *patterns)
+{
+	char list[4096], *p, *rest;
+
+	if (!patterns || !*patterns)
+		return true;
+	snprintf(list, sizeof(list), "%s", patterns);
+	for (p = strtok_r(list, ",", &rest); p; p = strtok_r(NULL, ",", &rest))
+		if (strstr(name, p))
+			return true;
+	return false;
+}
+
 int vt_main(int argc, char **argv, const struct vt_test *tests, size_t n)
 {
 	const char *pattern = argc > 1 ? argv[1] : NULL;
@@ -152,11 +166,11 @@ int vt_main(int argc, char **argv, const struct vt_test *tests, size_t n)
 		return 1;
 	}
 	for (i = 0; i < n; i++)
-		if (!pattern || strstr(tests[i].name, pattern))
+		if (vt_matches(tests[i].name, pattern))
 			planned++;
 	printf("1..%d\n", planned);
 	for (i = 0; i < n; i++)
-		if (!pattern || strstr(tests[i].name, pattern))
+		if (vt_matches(tests[i].name, pattern))
 			good &= vt_run_one(&tests[i], ++number);
 	return good && planned ? 0 : 1;
 }
@@ -548,11 +562,12 @@ bool vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int timeout_ms)
 void vt_want(const char *file, int line, struct ibv_cq *cq, uint64_t wr_id,
 	     enum ibv_wc_status status, struct ibv_wc *wc)
 {
+	const char *ms = getenv("VT_WANT_MS");
 	struct ibv_wc own;
 
 	if (!wc)
 		wc = &own;
-	if (!vt_poll(cq, wc, VT_WANT_MS))
+	if (!vt_poll(cq, wc, ms ? atoi(ms) : VT_WANT_MS))
 		vt_fail(file, line, "no completion for wr_id %llu (want %s)",
 			(unsigned long long)wr_id, ibv_wc_status_str(status));
 	if (wc->wr_id != wr_id || wc->status != status)

@@ -31,7 +31,10 @@ struct vt_test {
 	int timeout_s;		/* 0: the default of 60 s */
 };
 
-/* Run the table (only names that contain argv[1], if given), print TAP. */
+/*
+ * Run the table, print TAP. argv[1], if given, chooses: only names that contain
+ * one of its comma-separated parts.
+ */
 int vt_main(int argc, char **argv, const struct vt_test *tests, size_t n);
 
 /* End the running test. */

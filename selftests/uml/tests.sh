@@ -73,7 +73,8 @@ out=$(cd "$out" && pwd)
 list=$(IFS=,; echo "${names[*]}")
 "$here/run-uml.sh" "$variant" "$here/guest-tests.sh" \
 	"${limit:-$(limit_of "${names[@]}")}" UML_OUT="$out" MODULE="$module" \
-	TESTS="$list" SUBTEST="$subtest" | tee "$out/console.txt"
+	TESTS="$list" SUBTEST="$subtest" \
+	${VT_WANT_MS:+VT_WANT_MS="$VT_WANT_MS"} | tee "$out/console.txt"
 status=${PIPESTATUS[0]}
 grep -q '^ok ' "$out/console.txt" || status=1
 exit "$status"

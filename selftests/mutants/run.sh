@@ -1,0 +1,293 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# run.sh [option...] [PATTERN...]: would the tests notice a broken driver?
+#
+# Each NAME.patch here breaks one rule of the driver and names the test that
+# must notice. The driver is built for a User Mode Linux guest without and with
+# each patch, in a copy of the tree; the named test must pass without and fail
+# with it. Only mutants whose name contains a PATTERN run (default: all).
+#
+#   --list     names, files and tests
+#   --fresh    forget what earlier runs found (they are kept as long as driver,
+#              patch, test programs and this kernel do not change)
+#   --jobs N   guests at the same time (default: CPUs)
+#
+# Prints TAP: one line per mutant. Logs: build/mutants/log/. Exit status 0 only
+# if every mutant is noticed. See README.rst here.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=scripts/build/common.sh
+. "$here/../../scripts/build/common.sh"
+
+work=$TOP/build/mutants
+tree=$work/tree
+guests=$JOBS
+fresh=
+list=
+patterns=()
+
+parse()
+{
+	while (($#)); do
+		case $1 in
+		--list) list=1 ;;
+		--fresh) fresh=1 ;;
+		--jobs) guests=${2:?--jobs needs a number}; shift ;;
+		-h | --help) sed -n '4,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d'; exit 0 ;;
+		-*) die "unknown option $1, see --help" ;;
+		*) patterns+=("$1") ;;
+		esac
+		shift
+	done
+}
+
+# head_of PATCH KEY: a line 'KEY: value' before the diff.
+head_of()
+{
+	sed -n "/^--- /q; s/^$2: //p" "$1"
+}
+
+mutants()
+{
+	local f p name
+
+	for f in "$here"/*.patch; do
+		name=$(basename "$f" .patch)
+		((${#patterns[@]})) || { echo "$name"; continue; }
+		for p in "${patterns[@]}"; do
+			[[ $name != *"$p"* ]] || { echo "$name"; break; }
+		done
+	done
+}
+
+# check_heads NAME...: each patch says what it breaks and which test notices.
+check_heads()
+{
+	local name f t
+
+	for name; do
+		f=$here/$name.patch
+		t=$(head_of "$f" test)
+		[[ $t == */*:* ]] || die "$name.patch: no line 'test: PROGRAM:SUBTEST'"
+		awk -v n="${t%%:*}" '$1 == n { f = 1 } END { exit !f }' \
+			"$TOP/selftests/tests.list" ||
+			die "$name.patch: no test ${t%%:*} in selftests/tests.list"
+		[ -n "$(head_of "$f" breaks)" ] || die "$name.patch: no line 'breaks: ...'"
+	done
+}
+
+sources()
+{
+	cd "$TOP" || exit 1
+	echo Kbuild
+	find drivers include -type f \( -name '*.[chS]' -o -name 'Kbuild*' \
+		-o -name Makefile \) ! -name '*.mod.c' | sort
+}
+
+# sync_tree: make the copy equal to the tree; unchanged files keep their time.
+sync_tree()
+{
+	local f
+
+	mkdir -p "$tree"
+	sources >"$work/sources"
+	(cd "$tree" && find Kbuild drivers include -type f \( -name '*.[chS]' \
+		-o -name 'Kbuild*' -o -name Makefile \) ! -name '*.mod.c' \
+		2>/dev/null | sort) | comm -13 "$work/sources" - |
+		(cd "$tree" && xargs -r rm -f)
+	while read -r f; do
+		cmp -s "$TOP/$f" "$tree/$f" && continue
+		mkdir -p "$(dirname "$tree/$f")"
+		cp "$TOP/$f" "$tree/$f" || die "cannot copy $f"
+	done <"$work/sources"
+}
+
+# build KO LOG: the module from the copy as it is now.
+build()
+{
+	make -C "$kernel" ARCH=um M="$tree" -j"$JOBS" \
+		drivers/rdma_soft/rdma_soft.ko >"$2" 2>&1 &&
+		cp "$tree/drivers/rdma_soft/rdma_soft.ko" "$1"
+}
+
+# run_guest LOG MODULE TEST SUBTESTS: a guest of its own for one program.
+run_guest()
+{
+	"$TOP/selftests/uml/tests.sh" --module "$2" --out "$1.d" \
+		--timeout 400 "$3:$4" >"$1" 2>&1
+}
+
+# subtest_is LOG 'ok'|'not ok' NAME
+subtest_is()
+{
+	awk -v want="$2" -v name="$3" '
+		{ sub(/^ +/, "") }
+		/^(not )?ok [0-9]+ - / {
+			is = /^not/ ? "not ok" : "ok"
+			skipped = / # SKIP/
+			sub(/^(not )?ok [0-9]+ - /, "")
+			sub(/ # .*/, "")
+			if ($0 == name && is == want && !skipped)
+				found = 1
+		}
+		END { exit !found }' "$1"
+}
+
+# baseline NAME...: each named test on the unchanged driver, one guest for all
+# subtests of a program. Writes base/PROGRAM.log.
+baseline()
+{
+	local prog name subs
+
+	for name; do
+		head_of "$here/$name.patch" test
+	done | sort -u >"$work/wanted"
+	for prog in $(cut -d: -f1 "$work/wanted" | sort -u); do
+		subs=$(sed -n "s|^$prog:||p" "$work/wanted" | paste -sd,)
+		base_log "$prog"
+		grep -qxF "# $subs" "$log.done" 2>/dev/null && continue
+		info "unchanged driver: $prog ($(tr ',' '\n' <<<"$subs" | wc -l) tests)"
+		run_guest "$log" "$work/base.ko" "$prog" "$subs"
+		echo "# $subs" >"$log.done"
+	done
+}
+
+# base_log PROGRAM: sets log to the file of its run on the unchanged driver.
+base_log()
+{
+	log=$results/base-${1//\//-}.log
+}
+
+# mutate NAME: module with the patch in $results/NAME.ko; the copy is restored.
+mutate()
+{
+	local f rc
+
+	f=$(sed -n 's|^+++ b/||p' "$here/$1.patch" | sed 's/[ \t].*//')
+	if ! patch -d "$tree" -p1 -s -F2 --no-backup-if-mismatch -r - \
+		<"$here/$1.patch" >"$results/$1.build" 2>&1; then
+		sync_tree
+		echo "the patch does not apply" >"$results/$1.why"
+		return 1
+	fi
+	build "$results/$1.ko" "$results/$1.build"
+	rc=$?
+	# shellcheck disable=SC2086
+	(cd "$TOP" && for f in $f; do cp "$f" "$tree/$f"; done)
+	((rc == 0)) || echo "it does not compile" >"$results/$1.why"
+	return $rc
+}
+
+# judge NAME: run the named test on the mutant; the verdict in $results/NAME.is
+judge()
+{
+	local test prog sub log
+
+	test=$(head_of "$here/$1.patch" test)
+	prog=${test%%:*}
+	sub=${test#*:}
+	base_log "$prog"
+	if ! subtest_is "$log" ok "$sub"; then
+		echo "$test does not pass on the unchanged driver" >"$results/$1.why"
+		echo bad >"$results/$1.is"
+		return
+	fi
+	run_guest "$results/$1.log" "$results/$1.ko" "$prog" "$sub"
+	if subtest_is "$results/$1.log" 'not ok' "$sub" ||
+	   { grep -q "^# begin $prog" "$results/$1.log" &&
+	     grep -q '^error: the guest died' "$results/$1.log" &&
+	     ! subtest_is "$results/$1.log" ok "$sub"; }; then
+		echo good >"$results/$1.is"
+		rm -f "$results/$1.ko" "$results/$1.why"
+	else
+		echo "$test does not notice" >"$results/$1.why"
+		echo bad >"$results/$1.is"
+	fi
+	info "$1: $(cat "$results/$1.is")"
+}
+
+# state_of NAME: hash of the patch; an earlier verdict counts if it is equal.
+state_of()
+{
+	sha256sum <"$here/$1.patch" | cut -c1-16
+}
+
+known()
+{
+	[ -f "$results/$1.is" ] && [ "$(cat "$results/$1.is")" = good ] &&
+		[ "$(cat "$results/$1.of" 2>/dev/null)" = "$(state_of "$1")" ]
+}
+
+report()
+{
+	local n=0 bad=0 name
+
+	echo "TAP version 13"
+	echo "1..$#"
+	for name; do
+		n=$((n + 1))
+		if known "$name"; then
+			echo "ok $n - $name # $(head_of "$here/$name.patch" test)"
+		else
+			bad=$((bad + 1))
+			echo "not ok $n - $name # $(cat "$results/$name.why" 2>/dev/null)"
+		fi
+	done
+	echo "# mutants: $# run, $((n - bad)) noticed, $bad not; $SECONDS s"
+	echo "# totals pass:$((n - bad)) fail:$bad skip:0"
+	((n > 0 && bad == 0))
+}
+
+main()
+{
+	local name names old
+
+	parse "$@"
+	mapfile -t names < <(mutants)
+	((${#names[@]})) || die "no mutant matches '${patterns[*]}', see --list"
+	if [ -n "$list" ]; then
+		for name in "${names[@]}"; do
+			printf '%-32s %-36s %s\n' "$name" \
+				"$(head_of "$here/$name.patch" test)" \
+				"$(head_of "$here/$name.patch" breaks)"
+		done
+		exit 0
+	fi
+	need patch patch
+	check_heads "${names[@]}"
+	mkdir -p "$work"
+	exec {lock}>"$work/lock"
+	flock -n "$lock" || die "another run is using $work"
+	kernel=$("$TOP/selftests/uml/build-uml.sh" plain) || exit 1
+	"$TOP/selftests/uml/tests.sh" --module /dev/null --build-only || exit 1
+	sync_tree
+	build "$work/base.ko" "$work/base.build" ||
+		{ tail -n 20 "$work/base.build" >&2; die "the driver does not build"; }
+	# What a verdict depends on besides the patch.
+	results=$work/log/$(hash_of "$kernel" \
+		"$(cd "$tree" && xargs sha256sum <"$work/sources")" \
+		"$(cd "$TOP/selftests" && find verbs integrity cm link netns lib uml \
+			loss -type f 2>/dev/null | sort | xargs sha256sum)")
+	[ -z "$fresh" ] || rm -rf "$results"
+	for old in "$work"/log/*; do
+		[ "$old" = "$results" ] || rm -rf "$old"
+	done
+	mkdir -p "$results"
+	export VT_WANT_MS=5000
+	baseline "${names[@]}"
+	for name in "${names[@]}"; do
+		known "$name" && continue
+		rm -f "$results/$name".*
+		state_of "$name" >"$results/$name.of"
+		mutate "$name" || { echo bad >"$results/$name.is"; continue; }
+		while (($(jobs -rp | wc -l) >= guests)); do
+			wait -n
+		done
+		judge "$name" {lock}>&- &
+	done
+	wait
+	report "${names[@]}"
+}
+
+main "$@"; exit
