@@ -28,6 +28,12 @@ bool rsoft_tx_busy(const struct rsoft_qp *qp)
 	       RSOFT_TX_STACK_MAX;
 }
 
+bool rsoft_tx_pending(const struct rsoft_qp *qp)
+{
+	/* one is the socket's own */
+	return refcount_read(&qp->sock->sk->sk_wmem_alloc) > 1;
+}
+
 static u32 tx_wire_len(const struct rsoft_opinfo *info, u32 len)
 {
 	return info->hdr_len + len + rsoft_pad(len) + RSOFT_ICRC_LEN;

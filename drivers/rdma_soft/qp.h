@@ -81,6 +81,7 @@ struct rsoft_rq {
  * @tx_wait: waiting for the stack to take bytes
  * @tx_refused: times in a row that the stack refused the next packet
  * @nak_seen: already went back for the present gap
+ * @extended: times the present time-out was put off
  * @ack_pkts: messages sent since an AckReq
  * @ack_bytes: payload bytes sent since an AckReq
  * @deadline: when the oldest unacknowledged packet times out, ns; 0 is off
@@ -102,6 +103,7 @@ struct rsoft_req {
 	bool tx_wait;
 	u8 tx_refused;
 	bool nak_seen;
+	u8 extended;
 	u32 ack_pkts;
 	u32 ack_bytes;
 	u64 deadline;
