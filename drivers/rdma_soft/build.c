@@ -297,6 +297,7 @@ int rsoft_tx_flush(struct rsoft_tx *tx, u8 *refused)
 	meta.seg_size = tx->seg_size;
 	meta.nsegs = tx->nsegs;
 	meta.ip_id = tx->e->ip_id;
+	meta.stats = READ_ONCE(tx->qp->stats);
 	len = tx->skb->len;
 	err = rsoft_net_xmit(tx->path, tx->qp->sock->sk, tx->skb, &meta);
 	tx->skb = NULL;

@@ -39,7 +39,7 @@ static void engine_defer_on(struct rsoft_engine *e, int cpu)
 {
 	rsoft_handle_get(e->qp->h);
 	if (queue_work_on(cpu, rsoft_wq, &e->work))
-		rsoft_count(e->qp->dev, RSOFT_CNT_DEFERRED);
+		rsoft_qp_count(e->qp, RSOFT_CNT_DEFERRED);
 	else
 		rsoft_handle_put(e->qp->h);
 }
@@ -111,7 +111,7 @@ static void engine_enqueue(struct rsoft_engine *e, const struct rsoft_rx *rx)
 	else
 		skb = skb_clone(rx->skb, GFP_ATOMIC);
 	if (!skb) {
-		rsoft_count_drop(e->qp->dev, RSOFT_DROP_NOMEM);
+		rsoft_qp_drop(e->qp, RSOFT_DROP_NOMEM);
 		return;
 	}
 	rsoft_rx_detach(skb);
@@ -120,14 +120,14 @@ static void engine_enqueue(struct rsoft_engine *e, const struct rsoft_rx *rx)
 	spin_lock_bh(&e->queue.lock);
 	if (e->queued + skb->truesize > RSOFT_ENGINE_QUEUE_MAX) {
 		spin_unlock_bh(&e->queue.lock);
-		rsoft_count_drop(e->qp->dev, RSOFT_DROP_QUEUE);
+		rsoft_qp_drop(e->qp, RSOFT_DROP_QUEUE);
 		kfree_skb(skb);
 		return;
 	}
 	e->queued += skb->truesize;
 	__skb_queue_tail(&e->queue, skb);
 	spin_unlock_bh(&e->queue.lock);
-	rsoft_count(e->qp->dev, RSOFT_CNT_HANDOFFS);
+	rsoft_qp_count(e->qp, RSOFT_CNT_HANDOFFS);
 }
 
 /*

@@ -210,6 +210,9 @@ struct rsoft_resp {
  * struct rsoft_qp - a queue pair
  * @ibqp: the core's part
  * @dev: device
+ * @stats: where packets of this QP are counted: the device's, or those of the
+ *         QP counter it is bound to. Read in RCU read sections and with BH
+ *         disabled only
  * @h: entry in the QPN table
  * @node: in dev->qps
  * @qpn: number on the wire (1 for QP1, whatever its handle's id is)
@@ -239,6 +242,7 @@ struct rsoft_resp {
 struct rsoft_qp {
 	struct ib_qp ibqp;
 	struct rsoft_dev *dev;
+	struct rsoft_stats __percpu *stats;
 	struct rsoft_handle *h;
 	struct list_head node;
 	u32 qpn;
@@ -279,6 +283,22 @@ static inline u32 rsoft_qp_caps(const struct rsoft_qp *qp)
 static inline bool rsoft_qp_is_dgram(const struct rsoft_qp *qp)
 {
 	return qp->ibqp.qp_type == IB_QPT_UD || qp->ibqp.qp_type == IB_QPT_GSI;
+}
+
+static inline void rsoft_qp_count(struct rsoft_qp *qp, enum rsoft_counter id)
+{
+	this_cpu_inc(READ_ONCE(qp->stats)->c[id]);
+}
+
+static inline void rsoft_qp_count_add(struct rsoft_qp *qp,
+				      enum rsoft_counter id, u64 n)
+{
+	this_cpu_add(READ_ONCE(qp->stats)->c[id], n);
+}
+
+static inline void rsoft_qp_drop(struct rsoft_qp *qp, enum rsoft_drop why)
+{
+	rsoft_qp_count(qp, rsoft_drop_counter(why));
 }
 
 /**

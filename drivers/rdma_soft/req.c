@@ -470,7 +470,7 @@ static void req_advance(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
 	struct rsoft_req *req = &qp->req;
 
 	if (rsoft_psn_diff(req->psn, req->psn_max) < 0)
-		rsoft_count(qp->dev, RSOFT_CNT_RETRANSMITS);
+		rsoft_qp_count(qp, RSOFT_CNT_RETRANSMITS);
 	if (rsoft_swqe_has_response(wqe)) {
 		req->psn = rsoft_psn_add(wqe->last_psn, 1);
 		req->win_base = req->psn;
@@ -498,7 +498,7 @@ static enum req_step req_send_one(struct rsoft_qp *qp, struct req_run *run,
 		if (!req_flush_batch(qp, run))
 			return STEP_WAIT;
 		if (rsoft_tx_busy(qp)) {
-			rsoft_count(qp->dev, RSOFT_CNT_TX_THROTTLED);
+			rsoft_qp_count(qp, RSOFT_CNT_TX_THROTTLED);
 			return STEP_WAIT;
 		}
 	}

@@ -35,7 +35,7 @@ void rsoft_retry(struct rsoft_qp *qp, u32 psn)
 	struct rsoft_req *req = &qp->req;
 
 	if (!req->retry_left) {
-		rsoft_count(qp->dev, RSOFT_CNT_RETRY_EXCEEDED);
+		rsoft_qp_count(qp, RSOFT_CNT_RETRY_EXCEEDED);
 		retry_give_up(qp, IB_WC_RETRY_EXC_ERR);
 		return;
 	}
@@ -70,7 +70,7 @@ void rsoft_retry_timeout(struct rsoft_qp *qp)
 	}
 	if (retry_extend(qp))
 		return;
-	rsoft_count(qp->dev, RSOFT_CNT_ACK_TIMEOUTS);
+	rsoft_qp_count(qp, RSOFT_CNT_ACK_TIMEOUTS);
 	req->tx_wait = false;
 	rsoft_retry(qp, req->una);
 }
@@ -79,12 +79,12 @@ void rsoft_retry_rnr(struct rsoft_qp *qp, u32 psn, u8 enc)
 {
 	struct rsoft_req *req = &qp->req;
 
-	rsoft_count(qp->dev, RSOFT_CNT_RNR_RCVD);
+	rsoft_qp_count(qp, RSOFT_CNT_RNR_RCVD);
 	if (req->rnr_wait)
 		return;
 	if (qp->rnr_retry != RNR_RETRY_FOREVER) {
 		if (!req->rnr_left) {
-			rsoft_count(qp->dev, RSOFT_CNT_RNR_RETRY_EXCEEDED);
+			rsoft_qp_count(qp, RSOFT_CNT_RNR_RETRY_EXCEEDED);
 			retry_give_up(qp, IB_WC_RNR_RETRY_EXC_ERR);
 			return;
 		}
