@@ -10,6 +10,7 @@
 
 #include "build.h"
 #include "crc.h"
+#include "inject.h"
 #include "proto/icrc.h"
 #include "qp.h"
 
@@ -26,12 +27,6 @@ bool rsoft_tx_busy(const struct rsoft_qp *qp)
 {
 	return refcount_read(&qp->sock->sk->sk_wmem_alloc) >
 	       RSOFT_TX_STACK_MAX;
-}
-
-bool rsoft_tx_pending(const struct rsoft_qp *qp)
-{
-	/* one is the socket's own */
-	return refcount_read(&qp->sock->sk->sk_wmem_alloc) > 1;
 }
 
 static u32 tx_wire_len(const struct rsoft_opinfo *info, u32 len)
@@ -297,9 +292,13 @@ int rsoft_tx_flush(struct rsoft_tx *tx, u8 *refused)
 	meta.seg_size = tx->seg_size;
 	meta.nsegs = tx->nsegs;
 	meta.ip_id = tx->e->ip_id;
-	meta.stats = READ_ONCE(tx->qp->stats);
 	len = tx->skb->len;
-	err = rsoft_net_xmit(tx->path, tx->qp->sock->sk, tx->skb, &meta);
+	if (rsoft_inject_on())
+		err = rsoft_inject_xmit(tx->path, tx->qp->sock->sk, tx->skb,
+					&meta, tx->qp->qpn);
+	else
+		err = rsoft_net_xmit(tx->path, tx->qp->sock->sk, tx->skb,
+				     &meta);
 	tx->skb = NULL;
 	if (err == -EAGAIN && *refused < RSOFT_TX_REFUSED_MAX) {
 		++*refused;

@@ -47,6 +47,7 @@ enum rsoft_counter {
 	RSOFT_CNT_TX_REFUSED,		/* skbs refused by the IP layer */
 	RSOFT_CNT_TX_NO_ROUTE,		/* no route, or a GID not to be used */
 	RSOFT_CNT_CQ_OVERFLOW,
+	RSOFT_CNT_INJECTED,		/* faults by the injector's rules */
 	RSOFT_CNT_DROP_BASE,
 	RSOFT_CNT_MAX = RSOFT_CNT_DROP_BASE + RSOFT_DROP_MAX - 1,
 };
@@ -71,46 +72,13 @@ static inline enum rsoft_counter rsoft_drop_counter(enum rsoft_drop why)
 }
 
 /**
- * rsoft_stats_sum() - value of a counter over all CPUs
- * @stats: a device's or a QP counter's
- * @id: counter
- *
- * Return: the sum; no snapshot while packets flow.
- */
-u64 rsoft_stats_sum(const struct rsoft_stats __percpu *stats,
-		    enum rsoft_counter id);
-
-/**
- * rsoft_counters_sum() - value of a counter of the whole device
+ * rsoft_counters_sum() - value of a counter over all CPUs
  * @dev: device
  * @id: counter
  *
- * Context: process; takes the lock of the device's QP counters.
- *
- * Return: the sum over all CPUs, with what was counted for QPs that have, or
- * had, a counter of their own.
+ * Return: the sum.
  */
-u64 rsoft_counters_sum(struct rsoft_dev *dev, enum rsoft_counter id);
-
-/**
- * rsoft_counters_alloc() - a stats struct for the core
- *
- * The core adds the counters of QPs to those of the port by their place, so
- * both have all of them.
- *
- * Return: a stats struct with one entry per counter, NULL without memory.
- */
-struct rdma_hw_stats *rsoft_counters_alloc(void);
-
-/**
- * rsoft_counters_fill() - bring a stats struct up to date
- * @stats: from rsoft_counters_alloc()
- * @from: where the values are
- *
- * Return: number of counters.
- */
-int rsoft_counters_fill(struct rdma_hw_stats *stats,
-			const struct rsoft_stats __percpu *from);
+u64 rsoft_counters_sum(const struct rsoft_dev *dev, enum rsoft_counter id);
 
 /**
  * rsoft_counters_alloc_stats() - ops.alloc_hw_port_stats
@@ -125,8 +93,7 @@ struct rdma_hw_stats *rsoft_counters_alloc_stats(struct ib_device *ibdev,
 /**
  * rsoft_counters_get() - ops.get_hw_stats
  * @ibdev: device
- * @stats: filled with the sums over all CPUs, without those of QPs that have a
- *         counter of their own: the core adds them
+ * @stats: filled with the sums over all CPUs
  * @port: port number; 0 asks for device counters, there are none
  * @index: counter asked for; all are filled in
  *

@@ -17,6 +17,7 @@
 
 #include "device.h"
 #include "engine.h"
+#include "inject.h"
 #include "qp.h"
 
 /* Slots of a user's ring: the smallest power of two that holds a CQE. */
@@ -297,7 +298,8 @@ int rsoft_cq_post(struct rsoft_cq *cq, const struct ib_wc *wc, bool solicited)
 	bool notify;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	if (unlikely(cq->dead || rsoft_ring_full(&cq->ring))) {
+	if (unlikely(cq->dead || rsoft_ring_full(&cq->ring) ||
+		     (rsoft_inject_on() && rsoft_inject_cq(cq, wc)))) {
 		if (!cq->dead) {
 			cq->dead = true;
 			rsoft_count(to_rdev(cq->ibcq.device),

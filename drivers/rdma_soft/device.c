@@ -24,13 +24,13 @@
 #include "ah.h"
 #include "cq.h"
 #include "gid.h"
+#include "inject.h"
 #include "link.h"
 #include "main.h"
 #include "mr.h"
 #include "pd.h"
 #include "proto/hdr.h"
 #include "qp.h"
-#include "qp_counter.h"
 #include "ring.h"
 #include "srq.h"
 
@@ -38,8 +38,6 @@
 #define SPEED_DEFAULT	SPEED_10000
 /* Local CA ACK delay: 4.096 us << 15, 134 ms, as the host may be busy. */
 #define ACK_DELAY	15
-/* No vendor: nobody owns this OUI. Programs take 0 for a failed query. */
-#define RSOFT_VENDOR_ID	0xffffff
 #define IPV6_LEN	40
 #define UDP_LEN		8
 #define ICRC_LEN	4
@@ -66,7 +64,6 @@ static int rsoft_query_device(struct ib_device *ibdev,
 	memset(attr, 0, sizeof(*attr));
 	attr->fw_ver = RSOFT_FW_VER;
 	attr->sys_image_guid = ibdev->node_guid;
-	attr->vendor_id = RSOFT_VENDOR_ID;
 	attr->max_mr_size = RSOFT_MAX_MR_SIZE;
 	attr->page_size_cap = 0xfffff000;
 	attr->max_qp = RSOFT_MAX_QP;
@@ -173,7 +170,7 @@ static u8 port_phys_state(const struct net_device *ndev,
 	return IB_PORT_PHYS_STATE_DISABLED;
 }
 
-static u32 port_counter(struct rsoft_dev *dev, enum rsoft_drop why)
+static u32 port_counter(const struct rsoft_dev *dev, enum rsoft_drop why)
 {
 	return (u32)rsoft_counters_sum(dev, rsoft_drop_counter(why));
 }
@@ -239,8 +236,6 @@ static void rsoft_dealloc_driver(struct ib_device *ibdev)
 }
 
 RSOFT_REG_USER_MR_OP(dev_reg_user_mr, rsoft_reg_user_mr)
-RSOFT_COUNTER_QP_OPS(dev_counter_bind, rsoft_qp_counter_bind,
-		     dev_counter_unbind, rsoft_qp_counter_unbind)
 
 static const struct ib_device_ops dev_ops = {
 	.owner = THIS_MODULE,
@@ -251,11 +246,6 @@ static const struct ib_device_ops dev_ops = {
 	.alloc_hw_port_stats = rsoft_counters_alloc_stats,
 	.alloc_pd = rsoft_alloc_pd,
 	.alloc_ucontext = rsoft_alloc_ucontext,
-	.counter_alloc_stats = rsoft_qp_counter_alloc_stats,
-	.counter_bind_qp = dev_counter_bind,
-	.counter_dealloc = rsoft_qp_counter_dealloc,
-	.counter_unbind_qp = dev_counter_unbind,
-	.counter_update_stats = rsoft_qp_counter_update,
 	.create_ah = rsoft_create_ah,
 	.create_cq = rsoft_create_cq,
 	.create_qp = rsoft_create_qp,
@@ -347,7 +337,6 @@ static void dev_setup(struct rsoft_dev *dev, const char *name)
 
 	spin_lock_init(&dev->qp_lock);
 	INIT_LIST_HEAD(&dev->qps);
-	xa_init_flags(&dev->qp_counters, XA_FLAGS_ALLOC1);
 	dev->speed = SPEED_DEFAULT;
 	dev->port_state = rsoft_dev_port_state(dev->ndev);
 }
@@ -383,6 +372,8 @@ struct rsoft_dev *rsoft_dev_create(const char *name, struct net_device *ndev,
 	dev->stats = alloc_percpu(struct rsoft_stats);
 	if (!dev->stats)
 		goto err_dealloc;
+	if (rsoft_inject_create(dev))
+		goto err_stats;
 
 	dev_hold(ndev);
 	dev->ndev = ndev;
@@ -391,12 +382,15 @@ struct rsoft_dev *rsoft_dev_create(const char *name, struct net_device *ndev,
 	ret = dev_register(dev, name);
 	if (ret)
 		goto err_put_ndev;
+	rsoft_inject_publish(dev);
 	return dev;
 
 err_put_ndev:
 	/* packets may have found it by a GID that was added meanwhile */
 	synchronize_rcu();
 	dev_put(ndev);
+	rsoft_inject_destroy(dev);
+err_stats:
 	free_percpu(dev->stats);
 err_dealloc:
 	ib_dealloc_device(&dev->ib_dev);

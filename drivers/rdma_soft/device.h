@@ -6,12 +6,12 @@
 #define RSOFT_DEVICE_H
 
 #include <linux/netdevice.h>
-#include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
 #include "counters.h"
 
 struct rsoft_handle;
+struct rsoft_inject;
 struct rsoft_link;
 
 /* Limits; memory is the true bound of object counts (24-bit numbers). */
@@ -41,17 +41,14 @@ struct rsoft_link;
  * @ndev: netdev under it; a reference is held from creation until the link's
  *        removal, after unregistration
  * @gone: set before unregistration; get_netdev returns NULL, doorbells -EIO
- * @stats: per-CPU counters; of QPs that have none of their own, and of packets
- *         that belong to no QP
- * @qp_counters: counters of QPs by id (struct rsoft_qp_counter); its lock also
- *               protects @retired
- * @retired: sums of counters of QPs that are gone
+ * @stats: per-CPU counters
  * @port_state: last IB_PORT_* that was reported by an event
  * @speed: last known speed of the netdev, Mb/s
  * @registered: registration succeeded; deallocation tells the link
  * @gsi: handle of QP1, found by destination address instead of QPN
  * @qp_lock: protects @qps; irqsave
  * @qps: all QPs of the device
+ * @inject: faults on purpose; NULL in a build without them
  */
 struct rsoft_dev {
 	struct ib_device ib_dev;
@@ -59,14 +56,13 @@ struct rsoft_dev {
 	struct net_device *ndev;
 	bool gone;
 	struct rsoft_stats __percpu *stats;
-	struct xarray qp_counters;
-	struct rsoft_stats retired;
 	enum ib_port_state port_state;
 	u32 speed;
 	bool registered;
 	struct rsoft_handle __rcu *gsi;
 	spinlock_t qp_lock;	/* qps */
 	struct list_head qps;
+	struct rsoft_inject *inject;
 };
 
 static inline struct rsoft_dev *to_rdev(struct ib_device *ibdev)

@@ -8,7 +8,6 @@
  */
 #include <linux/mm.h>
 
-#include "build.h"
 #include "engine.h"
 #include "qp.h"
 
@@ -39,7 +38,7 @@ static void engine_defer_on(struct rsoft_engine *e, int cpu)
 {
 	rsoft_handle_get(e->qp->h);
 	if (queue_work_on(cpu, rsoft_wq, &e->work))
-		rsoft_qp_count(e->qp, RSOFT_CNT_DEFERRED);
+		rsoft_count(e->qp->dev, RSOFT_CNT_DEFERRED);
 	else
 		rsoft_handle_put(e->qp->h);
 }
@@ -55,7 +54,9 @@ bool rsoft_engine_may_send(struct rsoft_engine *e)
 
 	if (e->cpu == cpu)
 		return true;
-	if (!rsoft_tx_pending(e->qp) || !cpu_online(e->cpu)) {
+	/* one is the socket's own */
+	if (refcount_read(&e->qp->sock->sk->sk_wmem_alloc) <= 1 ||
+	    !cpu_online(e->cpu)) {
 		e->cpu = cpu;
 		return true;
 	}
@@ -111,7 +112,7 @@ static void engine_enqueue(struct rsoft_engine *e, const struct rsoft_rx *rx)
 	else
 		skb = skb_clone(rx->skb, GFP_ATOMIC);
 	if (!skb) {
-		rsoft_qp_drop(e->qp, RSOFT_DROP_NOMEM);
+		rsoft_count_drop(e->qp->dev, RSOFT_DROP_NOMEM);
 		return;
 	}
 	rsoft_rx_detach(skb);
@@ -120,14 +121,14 @@ static void engine_enqueue(struct rsoft_engine *e, const struct rsoft_rx *rx)
 	spin_lock_bh(&e->queue.lock);
 	if (e->queued + skb->truesize > RSOFT_ENGINE_QUEUE_MAX) {
 		spin_unlock_bh(&e->queue.lock);
-		rsoft_qp_drop(e->qp, RSOFT_DROP_QUEUE);
+		rsoft_count_drop(e->qp->dev, RSOFT_DROP_QUEUE);
 		kfree_skb(skb);
 		return;
 	}
 	e->queued += skb->truesize;
 	__skb_queue_tail(&e->queue, skb);
 	spin_unlock_bh(&e->queue.lock);
-	rsoft_qp_count(e->qp, RSOFT_CNT_HANDOFFS);
+	rsoft_count(e->qp->dev, RSOFT_CNT_HANDOFFS);
 }
 
 /*
@@ -160,35 +161,18 @@ static bool engine_drain(struct rsoft_engine *e, u32 *budget)
 	return any;
 }
 
-/* Something waits in the queue and could be processed. */
-static bool engine_has_rx(struct rsoft_engine *e)
-{
-	return !e->blocked && !skb_queue_empty(&e->queue);
-}
-
-/*
- * One turn of the owner. Returns true if more could be done at once.
- *
- * Packets come first: one that waits here may be the progress whose absence a
- * time-out would punish. If the budget ends before they do, so must the
- * time-out wait.
- */
+/* One turn of the owner. Returns true if more could be done at once. */
 static bool engine_turn(struct rsoft_engine *e, u32 *budget)
 {
 	unsigned long events = xchg(&e->events, 0);
 	bool more;
 
-	engine_drain(e, budget);
-	if (events & BIT(RSOFT_EV_ACK_TIMER) && engine_has_rx(e)) {
-		events &= ~BIT(RSOFT_EV_ACK_TIMER);
-		rsoft_engine_post(e, RSOFT_EV_ACK_TIMER);
-	}
 	more = e->ops->run(e->qp, events, *budget);
-	/* what the run unblocked */
 	if (engine_drain(e, budget))
 		more = e->ops->run(e->qp, 0, *budget);
 	/* without a budget nothing was tried, not even what an event asked for */
-	return more || !*budget || engine_has_rx(e);
+	return more || !*budget ||
+	       (!e->blocked && !skb_queue_empty(&e->queue));
 }
 
 void rsoft_engine_run(struct rsoft_engine *e, u32 budget)

@@ -38,6 +38,7 @@
 #include <rdma/rdma_netlink.h>
 
 #include "device.h"
+#include "inject.h"
 #include "netns.h"
 #include "path.h"
 #include "qp.h"
@@ -130,6 +131,7 @@ static void rsoft_link_remove(struct work_struct *work)
 	struct rsoft_link *link = container_of(work, struct rsoft_link, work);
 	struct rsoft_dev *dev = link->dev;
 
+	rsoft_inject_stop(dev);
 	rsoft_link_quiesce(dev);
 	ib_unregister_device(&dev->ib_dev);
 	rsoft_link_release_ns(link);
@@ -137,6 +139,7 @@ static void rsoft_link_remove(struct work_struct *work)
 	rsoft_link_unlist(link);
 	/* The receive path found the device by address or in the list. */
 	synchronize_rcu();
+	rsoft_inject_destroy(dev);
 	free_percpu(dev->stats);
 	dev_put(link->ndev);
 	put_device(&dev->ib_dev.dev);

@@ -25,6 +25,7 @@
 #include "crc.h"
 #include "device.h"
 #include "gid.h"
+#include "inject.h"
 #include "link.h"
 #include "netns.h"
 #include "proto/icrc.h"
@@ -200,13 +201,6 @@ static bool rsoft_in_is_for(const struct rsoft_in *in,
 	return rsoft_in_is_peer(in, rcu_dereference(qp->path));
 }
 
-/* Packets that belong to no QP count for the device. */
-static void rsoft_in_count(const struct rsoft_in *in, u32 nsegs, u32 bytes)
-{
-	rsoft_count_add(in->owner, RSOFT_CNT_RCVD_PKTS, nsegs);
-	rsoft_count_add(in->owner, RSOFT_CNT_RCVD_BYTES, bytes);
-}
-
 static void rsoft_run_deliver(const struct rsoft_in *in,
 			      const struct rsoft_run *run)
 {
@@ -221,7 +215,6 @@ static void rsoft_run_deliver(const struct rsoft_in *in,
 		.whole = run->len == in->len,
 		.vlan_id = in->vlan_id,
 	};
-	u32 nsegs = DIV_ROUND_UP(run->len, in->seg_size);
 	struct rsoft_qp *qp;
 
 	if (run->qpn == RSOFT_QPN_GSI)
@@ -229,7 +222,6 @@ static void rsoft_run_deliver(const struct rsoft_in *in,
 	else
 		qp = rsoft_qp_lookup(run->qpn);
 	if (!qp) {
-		rsoft_in_count(in, nsegs, run->len);
 		rsoft_count_drop(in->owner, RSOFT_DROP_QPN);
 		return;
 	}
@@ -237,11 +229,8 @@ static void rsoft_run_deliver(const struct rsoft_in *in,
 	if (rsoft_in_is_for(in, qp)) {
 		/* The device that outlives the QP's queues. */
 		rx.dev = qp->dev;
-		rsoft_qp_count_add(qp, RSOFT_CNT_RCVD_PKTS, nsegs);
-		rsoft_qp_count_add(qp, RSOFT_CNT_RCVD_BYTES, run->len);
 		rsoft_qp_rx(qp, &rx, run->opcode);
 	} else {
-		rsoft_in_count(in, nsegs, run->len);
 		rsoft_count_drop(in->owner, RSOFT_DROP_SOURCE);
 	}
 	rsoft_handle_put(qp->h);
@@ -300,7 +289,6 @@ static void rsoft_run_add(const struct rsoft_in *in, struct rsoft_run *run,
 		if (run->len)
 			rsoft_run_deliver(in, run);
 		run->len = 0;
-		rsoft_in_count(in, 1, len);
 		rsoft_count_drop(in->owner, RSOFT_DROP_SHORT);
 		return;
 	}
@@ -322,16 +310,190 @@ static void rsoft_run_add(const struct rsoft_in *in, struct rsoft_run *run,
 	run->ip_id = ip_id;
 }
 
-static void rsoft_in_count_skb(const struct rsoft_in *in,
-			       enum rsoft_counter entry)
+static void rsoft_in_count(const struct rsoft_in *in, enum rsoft_counter entry)
 {
 	u32 nsegs = DIV_ROUND_UP(in->len, in->seg_size);
 
 	rsoft_count(in->owner, entry);
+	rsoft_count_add(in->owner, RSOFT_CNT_RCVD_PKTS, nsegs);
+	rsoft_count_add(in->owner, RSOFT_CNT_RCVD_BYTES, in->len);
 	if (nsegs > 1) {
 		rsoft_count(in->owner, RSOFT_CNT_RX_BATCHES);
 		rsoft_count_add(in->owner, RSOFT_CNT_RX_SEGS, nsegs);
 	}
+}
+
+/* --- faults on purpose -------------------------------------------------- */
+
+/**
+ * struct rsoft_in_held - a packet that is to arrive later
+ * @h: in the injector's list
+ * @in: its outer headers; the netns is held
+ */
+struct rsoft_in_held {
+	struct rsoft_held h;
+	struct rsoft_in in;
+};
+
+/* The packet at @done as an skb of its own, with outer headers. */
+static struct sk_buff *rsoft_in_copy(const struct rsoft_in *in, u32 done,
+				     u32 len, u16 ip_id)
+{
+	u32 ip_len = in->ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
+	u32 head = ip_len + sizeof(struct udphdr);
+	struct sk_buff *skb = alloc_skb(head + len, GFP_ATOMIC);
+
+	if (!skb)
+		return NULL;
+	skb_reset_network_header(skb);
+	memcpy(skb_put(skb, ip_len), skb_network_header(in->skb), ip_len);
+	if (!in->ipv6)
+		ip_hdr(skb)->id = htons(ip_id);
+	if (skb_copy_bits(in->skb, in->off - sizeof(struct udphdr),
+			  skb_put(skb, sizeof(struct udphdr)),
+			  sizeof(struct udphdr)) ||
+	    skb_copy_bits(in->skb, in->off + done, skb_put(skb, len), len)) {
+		kfree_skb(skb);
+		return NULL;
+	}
+	return skb;
+}
+
+/* Describe a single packet that rsoft_in_copy() made. */
+static void rsoft_in_single(struct rsoft_in *one, const struct rsoft_in *in,
+			    struct sk_buff *skb, u32 len, u16 ip_id)
+{
+	*one = *in;
+	one->skb = skb;
+	one->off = skb->len - len;
+	one->len = len;
+	one->seg_size = len;
+	one->ip_id = ip_id;
+}
+
+static void rsoft_in_one(const struct rsoft_in *one)
+{
+	struct rsoft_run run = {};
+
+	rsoft_run_add(one, &run, one->off, one->len, one->ip_id);
+	if (run.len)
+		rsoft_run_deliver(one, &run);
+	consume_skb(one->skb);
+}
+
+static void rsoft_in_go(struct rsoft_held *held, bool drop)
+{
+	struct rsoft_in_held *h = container_of(held, struct rsoft_in_held, h);
+
+	rcu_read_lock();
+	if (drop)
+		kfree_skb(h->in.skb);
+	else
+		rsoft_in_one(&h->in);
+	rcu_read_unlock();
+	put_net(h->in.net);
+	kfree(h);
+}
+
+static void rsoft_in_hold(const struct rsoft_in *in, struct sk_buff *skb,
+			  u32 len, u16 ip_id,
+			  const struct rsoft_inject_pkt *pkt,
+			  const struct rsoft_verdict *v)
+{
+	struct rsoft_in_held *h = kzalloc(sizeof(*h), GFP_ATOMIC);
+
+	if (!h || !maybe_get_net(in->net)) {
+		kfree(h);
+		kfree_skb(skb);
+		return;
+	}
+	rsoft_in_single(&h->in, in, skb, len, ip_id);
+	h->h.dir = RSOFT_INJECT_RX;
+	h->h.qpn = pkt->qpn;
+	h->h.go = rsoft_in_go;
+	rsoft_inject_hold(in->owner, &h->h, v);
+}
+
+/* Do to a packet what was decided; false if it does not arrive now. */
+static bool rsoft_in_apply(const struct rsoft_in *in, u32 done, u32 len,
+			   u16 ip_id, const struct rsoft_inject_pkt *pkt,
+			   const struct rsoft_verdict *v)
+{
+	struct rsoft_in one;
+	struct sk_buff *skb;
+	u32 n = v->what == RSOFT_INJECT_DUP ? v->arg + 1 : 1;
+
+	if (v->what == RSOFT_INJECT_DROP)
+		return false;
+	while (n--) {
+		skb = rsoft_in_copy(in, done, len, ip_id);
+		if (!skb)
+			return false;
+		if (v->what == RSOFT_INJECT_DELAY ||
+		    v->what == RSOFT_INJECT_REORDER) {
+			rsoft_in_hold(in, skb, len, ip_id, pkt, v);
+			return false;
+		}
+		rsoft_in_single(&one, in, skb, len, ip_id);
+		if (v->what == RSOFT_INJECT_CORRUPT)
+			rsoft_inject_corrupt(skb->data + one.off, len, v->arg);
+		rsoft_in_one(&one);
+	}
+	return true;
+}
+
+static void rsoft_run_end(const struct rsoft_in *in, struct rsoft_run *run)
+{
+	if (run->len)
+		rsoft_run_deliver(in, run);
+	run->len = 0;
+}
+
+/* One packet, with the rules asked. */
+static void rsoft_in_judge(const struct rsoft_in *in, struct rsoft_run *run,
+			   u32 done, u32 len, u16 ip_id)
+{
+	struct rsoft_inject_pkt pkt = { .dir = RSOFT_INJECT_RX };
+	u8 bth[sizeof(struct rsoft_bth) + 1];
+	struct rsoft_verdict v;
+	bool passes = true;
+	LIST_HEAD(list);
+
+	if (len < RSOFT_RX_MIN ||
+	    skb_copy_bits(in->skb, in->off + done, bth, sizeof(bth))) {
+		rsoft_run_add(in, run, in->off + done, len, ip_id);
+		return;
+	}
+	rsoft_inject_view(bth, &pkt);
+	v = rsoft_inject_judge(in->owner, RSOFT_PLACE_WIRE, &pkt);
+	if (v.what == RSOFT_INJECT_NONE) {
+		rsoft_run_add(in, run, in->off + done, len, ip_id);
+	} else {
+		rsoft_run_end(in, run);
+		passes = rsoft_in_apply(in, done, len, ip_id, &pkt, &v);
+	}
+	if (passes && rsoft_inject_passed(in->owner, &pkt, &list)) {
+		rsoft_run_end(in, run);
+		rsoft_inject_release(&list);
+	}
+}
+
+/* --- all packets of an skb ---------------------------------------------- */
+
+static void rsoft_in_inject(const struct rsoft_in *in)
+{
+	struct rsoft_run run = {};
+	u32 done = 0;
+	u16 ip_id = in->ip_id;
+
+	while (done < in->len) {
+		u32 len = min(in->seg_size, in->len - done);
+
+		rsoft_in_judge(in, &run, done, len, ip_id++);
+		done += len;
+	}
+	rsoft_run_end(in, &run);
+	consume_skb(in->skb);
 }
 
 /* All packets of an skb that is ours by now. Consumes it. */
@@ -342,7 +504,11 @@ static void rsoft_in_deliver(const struct rsoft_in *in,
 	u32 done = 0;
 	u16 ip_id = in->ip_id;
 
-	rsoft_in_count_skb(in, entry);
+	rsoft_in_count(in, entry);
+	if (rsoft_inject_on()) {
+		rsoft_in_inject(in);
+		return;
+	}
 	while (done < in->len) {
 		u32 len = min(in->seg_size, in->len - done);
 

@@ -56,7 +56,7 @@ struct rsoft_netns {
 
 static DEFINE_MUTEX(rsoft_netns_lock);
 static unsigned int rsoft_netns_id __read_mostly;
-static struct dentry *rsoft_debugfs;
+struct dentry *rsoft_debugfs;
 static bool rsoft_hook_on __read_mostly = true;
 static bool rsoft_hw_gso_on __read_mostly;
 

@@ -8,8 +8,12 @@
 
 #include <linux/types.h>
 
+struct dentry;
 struct net;
 struct rsoft_netns;
+
+/* The module's folder in debugfs: switches, and a folder for each device. */
+extern struct dentry *rsoft_debugfs;
 
 /**
  * rsoft_netns_init() - register for the creation and removal of netns

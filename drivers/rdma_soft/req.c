@@ -8,6 +8,7 @@
  * says so (RC) or when its last packet was taken by the stack (UC, UD).
  */
 #include "build.h"
+#include "inject.h"
 #include "req.h"
 #include "timer.h"
 
@@ -39,7 +40,6 @@ void rsoft_req_init(struct rsoft_qp *qp, u32 psn)
 	req->tx_wait = false;
 	req->tx_refused = 0;
 	req->nak_seen = false;
-	req->extended = 0;
 	req->ack_pkts = 0;
 	req->ack_bytes = 0;
 	req->deadline = 0;
@@ -470,7 +470,7 @@ static void req_advance(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
 	struct rsoft_req *req = &qp->req;
 
 	if (rsoft_psn_diff(req->psn, req->psn_max) < 0)
-		rsoft_qp_count(qp, RSOFT_CNT_RETRANSMITS);
+		rsoft_count(qp->dev, RSOFT_CNT_RETRANSMITS);
 	if (rsoft_swqe_has_response(wqe)) {
 		req->psn = rsoft_psn_add(wqe->last_psn, 1);
 		req->win_base = req->psn;
@@ -481,6 +481,18 @@ static void req_advance(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
 	}
 	wqe->state = RSOFT_SWQE_SENT;
 	qp->sq.next++;
+}
+
+/* A fault on purpose: the WQE ends in error before this packet is built. */
+static bool req_injected(struct rsoft_qp *qp, struct rsoft_swqe *wqe,
+			 const struct rsoft_pkt *pkt)
+{
+	enum ib_wc_status status;
+
+	if (!rsoft_inject_on() || !rsoft_inject_send(qp, pkt, &status))
+		return false;
+	wqe->status = status;
+	return true;
 }
 
 static enum req_step req_send_one(struct rsoft_qp *qp, struct req_run *run,
@@ -494,11 +506,13 @@ static enum req_step req_send_one(struct rsoft_qp *qp, struct req_run *run,
 	int err;
 
 	req_packet(qp, wqe, &pkt, &off, &len);
+	if (req_injected(qp, wqe, &pkt))
+		return STEP_SENT;
 	if (run->tx.skb && !rsoft_tx_fits(&run->tx, path, pkt.info, len)) {
 		if (!req_flush_batch(qp, run))
 			return STEP_WAIT;
 		if (rsoft_tx_busy(qp)) {
-			rsoft_qp_count(qp, RSOFT_CNT_TX_THROTTLED);
+			rsoft_count(qp->dev, RSOFT_CNT_TX_THROTTLED);
 			return STEP_WAIT;
 		}
 	}

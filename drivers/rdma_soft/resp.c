@@ -7,6 +7,7 @@
 #include "ack.h"
 #include "build.h"
 #include "cursor.h"
+#include "inject.h"
 #include "resp.h"
 #include "timer.h"
 
@@ -112,7 +113,7 @@ static void resp_rqe_error(struct rsoft_qp *qp, enum ib_wc_status status,
 
 static void resp_drop(struct rsoft_qp *qp, enum rsoft_drop why)
 {
-	rsoft_qp_drop(qp, why);
+	rsoft_count_drop(qp->dev, why);
 }
 
 /* Copy the payload of the packet in hand to memory. */
@@ -384,6 +385,34 @@ static void resp_rc_execute(struct rsoft_qp *qp, struct resp_run *run,
 		rsoft_ack_owe(qp);
 }
 
+/* A fault on purpose: answer without executing the request. */
+static bool resp_injected(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
+{
+	struct rsoft_verdict v;
+
+	if (!rsoft_inject_on())
+		return false;
+	v = rsoft_inject_request(qp, pkt);
+	switch (v.what) {
+	case RSOFT_INJECT_RNR:
+		rsoft_ack_rnr(qp);
+		return true;
+	case RSOFT_INJECT_NAK:
+		if (v.arg == RSOFT_NAK_PSN)
+			qp->resp.nak_sent = !rsoft_ack_nak(qp, RSOFT_NAK_PSN);
+		else
+			rsoft_resp_fatal(qp, v.arg, 0);
+		return true;
+	case RSOFT_INJECT_WC:
+		if (!resp_fetch(qp))
+			return false;
+		resp_bad_rqe(qp, v.arg, 0, RSOFT_NAK_REM_OP);
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void resp_rc(struct rsoft_qp *qp, struct resp_run *run,
 		    const struct rsoft_pkt *pkt)
 {
@@ -391,16 +420,17 @@ static void resp_rc(struct rsoft_qp *qp, struct resp_run *run,
 	s32 ahead = rsoft_psn_diff(pkt->psn, resp->epsn);
 
 	if (!ahead) {
-		resp_rc_execute(qp, run, pkt);
+		if (!resp_injected(qp, pkt))
+			resp_rc_execute(qp, run, pkt);
 		return;
 	}
 	if (ahead > 0) {
-		rsoft_qp_count(qp, RSOFT_CNT_OUT_OF_SEQ);
+		rsoft_count(qp->dev, RSOFT_CNT_OUT_OF_SEQ);
 		if (!resp->nak_sent)
 			resp->nak_sent = !rsoft_ack_nak(qp, RSOFT_NAK_PSN);
 		return;
 	}
-	rsoft_qp_count(qp, RSOFT_CNT_DUPLICATES);
+	rsoft_count(qp->dev, RSOFT_CNT_DUPLICATES);
 	if (pkt->info->kind == RSOFT_KIND_READ ||
 	    pkt->info->kind == RSOFT_KIND_ATOMIC)
 		rsoft_resp_repeat(qp, pkt);
