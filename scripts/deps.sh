@@ -25,6 +25,7 @@ packages()
 	xz-utils|vm|unpacks its kernel
 	kmod|vm|finds the modules of its kernel
 	iproute2|vm|ip, rdma and tc inside it
+	ethtool|vm|switches offloads inside it
 	iputils-ping|vm|ping inside it
 	ibverbs-providers|rdma|the stock user-space driver (librxe)
 	ibverbs-utils|rdma|ibv_devinfo, ibv_ud_pingpong

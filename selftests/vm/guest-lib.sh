@@ -17,6 +17,10 @@
 #                            v0 10.88.0.1/32 L0
 #                             |  (veth)
 #                            v1 10.88.0.2/32 L1
+#
+#                          With ONE_NS_WIRE=hop a bridge stands between them, in a
+#                          netns of its own, mid: m0 is its end of v0's pair, m1 of
+#                          v1's.
 
 err()
 {
@@ -172,6 +176,28 @@ links_ready()
 	done
 }
 
+# wire_veth MTU, wire_hop MTU: v0 and v1, and what joins them
+wire_veth()
+{
+	ip -b - <<-IP
+	link add v0 address 02:00:00:00:00:01 mtu $1 type veth peer name v1 address 02:00:00:00:00:02 mtu $1
+	IP
+}
+
+wire_hop()
+{
+	modprobe bridge && ip netns add mid && ip -b - <<-IP || return
+	link add v0 address 02:00:00:00:00:01 mtu $1 type veth peer name m0 mtu $1 netns mid
+	link add v1 address 02:00:00:00:00:02 mtu $1 type veth peer name m1 mtu $1 netns mid
+	IP
+	ip -n mid -b - <<-IP
+	link add br0 mtu $1 type bridge forward_delay 0 mcast_snooping 0
+	link set m0 master br0 up
+	link set m1 master br0 up
+	link set br0 up
+	IP
+}
+
 # setup_one_ns TYPE LINK0 LINK1 [MTU]
 setup_one_ns()
 {
@@ -181,8 +207,8 @@ setup_one_ns()
 			"$VM_BUSYBOX" sysctl -qw net.ipv4.conf.$i.rp_filter=0 net.ipv4.conf.$i.accept_local=1 \
 				net.ipv6.conf.$i.accept_dad=0
 		done
+		"wire_${ONE_NS_WIRE:-veth}" "$mtu" || { err "cannot join the one-namespace rig"; return; }
 		ip -b - <<-IP || { err "cannot build the one-namespace rig"; return; }
-		link add v0 address 02:00:00:00:00:01 mtu $mtu type veth peer name v1 address 02:00:00:00:00:02 mtu $mtu
 		addr add 10.88.0.1/32 dev v0
 		addr add 10.88.0.2/32 dev v1
 		link set v0 up
