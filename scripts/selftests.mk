@@ -13,15 +13,17 @@ SELFTESTS_CFLAGS := -Wno-missing-field-initializers -std=gnu11 -O1 -g -Wall \
 SELFTESTS_SRC := $(wildcard $(addprefix $(SELFTESTS_DIR)/, \
 	verbs/*.c integrity/*.c cm/*.c link/*.c netns/*.c))
 SELFTESTS_BIN := $(SELFTESTS_SRC:$(SELFTESTS_DIR)/%.c=$(SELFTESTS_OUT)/%)
-SELFTESTS_LIB := $(SELFTESTS_OUT)/lib/vt.o
+SELFTESTS_LIB := $(SELFTESTS_OUT)/lib/vt.o $(SELFTESTS_OUT)/lib/wire.o \
+	$(SELFTESTS_OUT)/lib/rst.o
 
-.PHONY: selftests check-vm check-uml check-mutants check-perftest \
+.PHONY: selftests check-vm check-uml check-verbs check-mutants check-perftest \
 	check-selfcheck clean-selftests
 
 ##@ Selftests
 selftests: $(SELFTESTS_BIN) ## builds the test programs
 
-$(SELFTESTS_LIB): $(SELFTESTS_DIR)/lib/vt.c $(SELFTESTS_DIR)/lib/vt.h
+$(SELFTESTS_LIB): $(SELFTESTS_OUT)/%.o: $(SELFTESTS_DIR)/%.c \
+		$(SELFTESTS_DIR)/lib/vt.h $(SELFTESTS_DIR)/lib/wire.h $(SELFTESTS_DIR)/lib/rst.h
 	@mkdir -p $(@D)
 	$(CC) $(SELFTESTS_CFLAGS) -c -o $@ $<
 
@@ -35,6 +37,10 @@ check-vm: selftests ## selftests in the test VM [T='PATTERN...' or T=TEST:SUBTES
 
 check-uml: ## selftests under User Mode Linux [T='TEST...' or T=TEST:SUBTEST]
 	$(SELFTESTS_DIR)/uml/tests.sh $(or $(T),verbs/query verbs/errors)
+
+check-verbs: ## all tests on libibverbs under UML; every row of transport.rst
+	$(SELFTESTS_DIR)/uml/tests.sh $(or $(T),$(shell awk '$$1 ~ /^verbs\// \
+		{ print $$1 }' $(SELFTESTS_DIR)/tests.list))
 
 check-mutants: ## does a named test notice each broken rule? [T='PATTERN...']
 	$(SELFTESTS_DIR)/mutants/run.sh $(T)

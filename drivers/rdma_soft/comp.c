@@ -253,6 +253,19 @@ static bool comp_place(struct rsoft_qp *qp, struct comp_run *run,
 	return true;
 }
 
+/*
+ * The response to a READ starts where it was asked for, last time: there or at
+ * the READ's own start a packet may be FIRST or ONLY, and must be at its own.
+ */
+static bool comp_starts_right(const struct rsoft_swqe *wqe,
+			      const struct rsoft_pkt *pkt)
+{
+	if (pkt->info->flags & RSOFT_PKT_START)
+		return pkt->psn == wqe->asked_psn ||
+		       pkt->psn == wqe->first_psn;
+	return pkt->psn != wqe->first_psn;
+}
+
 static void comp_read(struct rsoft_qp *qp, struct comp_run *run,
 		      const struct rsoft_pkt *pkt, const struct rsoft_rx *rx,
 		      u32 payload)
@@ -267,7 +280,7 @@ static void comp_read(struct rsoft_qp *qp, struct comp_run *run,
 	is_last = pkt->psn == wqe->last_psn;
 	idx = rsoft_psn_diff(pkt->psn, wqe->first_psn);
 	if (wqe->kind != RSOFT_KIND_READ ||
-	    end != is_last ||
+	    end != is_last || !comp_starts_right(wqe, pkt) ||
 	    pkt->payload_len != rsoft_pkt_len(wqe->len, idx, qp->mtu_shift)) {
 		/* never more than was asked for, never another length */
 		rsoft_req_fail(qp, wqe, IB_WC_BAD_RESP_ERR);

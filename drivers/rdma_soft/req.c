@@ -472,6 +472,7 @@ static void req_advance(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
 	if (rsoft_psn_diff(req->psn, req->psn_max) < 0)
 		rsoft_count(qp->dev, RSOFT_CNT_RETRANSMITS);
 	if (rsoft_swqe_has_response(wqe)) {
+		wqe->asked_psn = req->psn;
 		req->psn = rsoft_psn_add(wqe->last_psn, 1);
 		req->win_base = req->psn;
 	} else {

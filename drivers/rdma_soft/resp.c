@@ -241,12 +241,13 @@ static enum resp_result resp_send(struct rsoft_qp *qp, struct resp_run *run,
 	return RESP_OK;
 }
 
-static enum resp_result resp_write_bad_len(struct rsoft_qp *qp)
+static enum resp_result resp_write_invalid(struct rsoft_qp *qp,
+					   enum rsoft_drop why)
 {
 	if (qp->ibqp.qp_type == IB_QPT_RC)
 		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
 	else
-		resp_drop(qp, RSOFT_DROP_LENGTH);
+		resp_drop(qp, why);
 	return RESP_STOP;
 }
 
@@ -267,11 +268,14 @@ static bool resp_write_start(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	struct rsoft_mr *mr;
 
 	if (pkt->dma_len > RSOFT_MAX_MSG) {
-		resp_write_bad_len(qp);
+		resp_write_invalid(qp, RSOFT_DROP_LENGTH);
 		return false;
 	}
-	if (!(qp->access & IB_ACCESS_REMOTE_WRITE))
-		goto refuse;
+	/* not a matter of the key: this queue does not take WRITEs */
+	if (!(qp->access & IB_ACCESS_REMOTE_WRITE)) {
+		resp_write_invalid(qp, RSOFT_DROP_ACCESS);
+		return false;
+	}
 	if (pkt->dma_len) {
 		/* a key is looked at only if there are bytes */
 		if (rsoft_mem_get(qp->ibqp.pd, pkt->rkey,
@@ -304,7 +308,7 @@ static enum resp_result resp_write(struct rsoft_qp *qp, struct resp_run *run,
 	}
 	if (pkt->payload_len > resp->left ||
 	    (end && pkt->payload_len != resp->left))
-		return resp_write_bad_len(qp);
+		return resp_write_invalid(qp, RSOFT_DROP_LENGTH);
 	if ((pkt->info->flags & RSOFT_PKT_RQE) && !resp_fetch(qp))
 		return resp_no_rqe(qp);
 	if (pkt->payload_len) {
@@ -513,12 +517,22 @@ static enum rsoft_access resp_ud_grh(struct rsoft_qp *qp, struct resp_run *run)
 	return RSOFT_ACCESS_OK;
 }
 
+/* The port's path MTU limits datagrams (IBTA 9.8.3.2.2). */
+static u32 resp_ud_max(const struct rsoft_qp *qp)
+{
+	return ib_mtu_enum_to_int(rsoft_dev_mtu(READ_ONCE(qp->dev->ndev->mtu)));
+}
+
 static void resp_ud(struct rsoft_qp *qp, struct resp_run *run,
 		    const struct rsoft_pkt *pkt)
 {
 	struct rsoft_resp *resp = &qp->resp;
 	enum rsoft_access why;
 
+	if (pkt->payload_len > resp_ud_max(qp)) {
+		resp_drop(qp, RSOFT_DROP_LENGTH);
+		return;
+	}
 	if (pkt->qkey != qp->qkey) {
 		resp_drop(qp, RSOFT_DROP_QKEY);
 		return;

@@ -90,12 +90,12 @@ void rsoft_resp_read(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 {
 	struct rsoft_rdres *res;
 
-	if (!qp->attr.max_dest_rd_atomic || pkt->dma_len > RSOFT_MAX_MSG) {
+	if (!(qp->access & IB_ACCESS_REMOTE_READ) ||
+	    !qp->attr.max_dest_rd_atomic || pkt->dma_len > RSOFT_MAX_MSG) {
 		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
 		return;
 	}
-	if (!(qp->access & IB_ACCESS_REMOTE_READ) ||
-	    !read_allowed(qp, pkt->va, pkt->rkey, pkt->dma_len)) {
+	if (!read_allowed(qp, pkt->va, pkt->rkey, pkt->dma_len)) {
 		rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
 				 IB_EVENT_QP_ACCESS_ERR);
 		return;
@@ -113,12 +113,12 @@ void rsoft_resp_atomic(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	struct rsoft_rdres *res;
 	struct rsoft_mr *mr;
 
-	if (!qp->attr.max_dest_rd_atomic || (pkt->va & 7)) {
+	if (!(qp->access & IB_ACCESS_REMOTE_ATOMIC) ||
+	    !qp->attr.max_dest_rd_atomic || (pkt->va & 7)) {
 		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
 		return;
 	}
-	if (!(qp->access & IB_ACCESS_REMOTE_ATOMIC) ||
-	    rsoft_mem_get(qp->ibqp.pd, pkt->rkey, RSOFT_ACC_REMOTE_ATOMIC,
+	if (rsoft_mem_get(qp->ibqp.pd, pkt->rkey, RSOFT_ACC_REMOTE_ATOMIC,
 			  pkt->va, sizeof(u64), &mr) != RSOFT_ACCESS_OK) {
 		rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
 				 IB_EVENT_QP_ACCESS_ERR);

@@ -47,6 +47,7 @@ enum rsoft_swqe_state {
  * @first_psn: PSN of its first packet
  * @last_psn: PSN of its last packet, or of the last expected READ response
  * @resp_psn: READ, atomic: PSN of the next response expected
+ * @asked_psn: READ: PSN of the last request sent; its response starts there
  * @imm: immediate data as on the wire
  * @inv_rkey: key that SEND with invalidate names
  * @raddr: remote address of RDMA and atomics
@@ -75,6 +76,7 @@ struct rsoft_swqe {
 	u32 first_psn;
 	u32 last_psn;
 	u32 resp_psn;
+	u32 asked_psn;
 	__be32 imm;
 	u32 inv_rkey;
 	u64 raddr;

@@ -139,7 +139,7 @@ static bool vt_run_one(const struct vt_test *t, int number)
 }
 
 /* Does the name contain one of the comma-separated patterns? */
-static bool vt_matches(const char *name, const char *patterns)
+bool vt_matches(const char *name, const char *patterns)
 {
 	char list[4096], *p, *rest;
 

@@ -35,6 +35,7 @@ struct vt_test {
  * Run the table, print TAP. argv[1], if given, chooses: only names that contain
  * one of its comma-separated parts.
  */
+bool vt_matches(const char *name, const char *patterns);
 int vt_main(int argc, char **argv, const struct vt_test *tests, size_t n);
 
 /* End the running test. */

@@ -40,6 +40,8 @@
 		.kind = RSOFT_KIND_##knd, .flags = (place), __VA_ARGS__ \
 	}
 
+#define RESERVED { .kind = RSOFT_KIND_RESERVED, .flags = F_MIDDLE, H_NONE }
+
 static const struct rsoft_opinfo opinfo_table[256] = {
 	ROW(RC, SEND_FIRST, SEND, F_FIRST, H_NONE),
 	ROW(RC, SEND_MIDDLE, SEND, F_MIDDLE, H_NONE),
@@ -66,6 +68,15 @@ static const struct rsoft_opinfo opinfo_table[256] = {
 	ROW(RC, SEND_ONLY_INV, SEND, F_ONLY | F_RQE, H_INV),
 	ROW(RC, FLUSH, FLUSH, F_BARE, H_FLUSH),
 	ROW(RC, ATOMIC_WRITE, ATOMIC_WRITE, F_ONLY, H_RETH),
+
+	/* A NAK says that these are not served (IBTA 9.7.5.2.2). */
+	[RSOFT_RC | 0x15] = RESERVED,
+	[RSOFT_RC | 0x18] = RESERVED,
+	[RSOFT_RC | 0x19] = RESERVED,
+	[RSOFT_RC | 0x1a] = RESERVED,
+	[RSOFT_RC | 0x1b] = RESERVED,
+	[RSOFT_RC | 0x1e] = RESERVED,
+	[RSOFT_RC | 0x1f] = RESERVED,
 
 	ROW(UC, SEND_FIRST, SEND, F_FIRST, H_NONE),
 	ROW(UC, SEND_MIDDLE, SEND, F_MIDDLE, H_NONE),

@@ -61,6 +61,7 @@ enum rsoft_kind {
 	RSOFT_KIND_ACK,
 	RSOFT_KIND_ATOMIC_ACK,
 	RSOFT_KIND_CNP,
+	RSOFT_KIND_RESERVED,	/* RC answers what it does not define */
 };
 
 /* Extension headers, in the order in which they follow the BTH. */

@@ -218,9 +218,9 @@ static void the_first_broken_rule_is_reported(struct kunit *test)
 		u32 len;
 		enum rsoft_drop want;
 	} rows[] = {
-		{ { 0x15, 0x01, 0, 0 }, 15, RSOFT_DROP_SHORT },
-		{ { 0x15, 0x01, 0, 0 }, 16, RSOFT_DROP_TVER },
-		{ { 0x15, 0x10, 0, 0 }, 16, RSOFT_DROP_OPCODE },
+		{ { 0x35, 0x01, 0, 0 }, 15, RSOFT_DROP_SHORT },
+		{ { 0x35, 0x01, 0, 0 }, 16, RSOFT_DROP_TVER },
+		{ { 0x35, 0x10, 0, 0 }, 16, RSOFT_DROP_OPCODE },
 		{ { 0x0c, 0x10, 0, 0 }, 32, RSOFT_DROP_SHORT },
 		{ { 0x0c, 0x10, 0, 0 }, 34, RSOFT_DROP_PKEY },
 		{ { 0x0c, 0x10, 0xff, 0xff }, 34, RSOFT_DROP_LENGTH },

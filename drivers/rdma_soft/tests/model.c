@@ -37,6 +37,13 @@ const struct model_op model_ops[] = {
 	{ 0x17, RSOFT_KIND_SEND, 'O', "V", ANY, true, false },
 	{ 0x1c, RSOFT_KIND_FLUSH, 'O', "FR", EMPTY, false, false },
 	{ 0x1d, RSOFT_KIND_ATOMIC_WRITE, 'O', "R", MODEL_FIXED_8, false, false },
+	{ 0x15, RSOFT_KIND_RESERVED, 'M', "", ANY, false, false },
+	{ 0x18, RSOFT_KIND_RESERVED, 'M', "", ANY, false, false },
+	{ 0x19, RSOFT_KIND_RESERVED, 'M', "", ANY, false, false },
+	{ 0x1a, RSOFT_KIND_RESERVED, 'M', "", ANY, false, false },
+	{ 0x1b, RSOFT_KIND_RESERVED, 'M', "", ANY, false, false },
+	{ 0x1e, RSOFT_KIND_RESERVED, 'M', "", ANY, false, false },
+	{ 0x1f, RSOFT_KIND_RESERVED, 'M', "", ANY, false, false },
 	/* UC */
 	{ 0x20, RSOFT_KIND_SEND, 'F', "", ANY, false, false },
 	{ 0x21, RSOFT_KIND_SEND, 'M', "", ANY, false, false },

@@ -120,7 +120,8 @@ static bool model_seq(enum rsoft_seq cur, const struct model_op *op,
 	bool ends = op->place == 'L' || op->place == 'O';
 	enum rsoft_seq own = RSOFT_SEQ_IDLE;
 
-	if (op->resp || op->kind == RSOFT_KIND_CNP)
+	if (op->resp || op->kind == RSOFT_KIND_CNP ||
+	    op->kind == RSOFT_KIND_RESERVED)
 		return false;
 	if (op->kind == RSOFT_KIND_SEND)
 		own = RSOFT_SEQ_SEND;
