@@ -12,6 +12,8 @@
 #   --driver rxe                 the same tests on in-tree rxe (to judge a test)
 #   --rig 1ns|2ns                topology, see lib/net.sh
 #   --out DIR                    logs (default build/selftests/log)
+#   --icount                     instruction mode: one CPU, and times that do not
+#                                depend on how busy the host is
 #
 # Fails if: a test failed; a test of the list has no result (the VM died: it is
 # booted again for the rest); the guest's plan is not the host's; a suite ran
@@ -24,6 +26,7 @@ TREE=$(dirname "$HERE")
 SUITE=check
 DRIVER=rdma_soft
 RIG=
+VM_ARGS=()
 PATTERNS=()
 LOGDIR=$TREE/build/selftests/log
 MAX_BOOTS=4
@@ -156,7 +159,7 @@ boot()
 	CURRENT=
 	SUBBAD=0
 	"$HERE/vm/run-vm.sh" --timeout "$limit" --out "$LOGDIR" \
-		--netdev hubport,hubid=0 \
+		--netdev hubport,hubid=0 "${VM_ARGS[@]}" \
 		--env "DRIVER=$DRIVER" --env "RIG=$RIG" --env OUT=/out \
 		--env "KTAP_PATTERN=$SUBTEST" \
 		--script "$HERE/run.sh" "$@" > "$fifo" 2> "$LOGDIR/vm.stderr" &
@@ -198,6 +201,7 @@ parse()
 		--driver) DRIVER=${2:?--driver needs a name}; shift ;;
 		--rig) RIG=${2:?--rig needs 1ns or 2ns}; shift ;;
 		--out) LOGDIR=${2:?--out needs a folder}; shift ;;
+		--icount) VM_ARGS+=(--icount) ;;
 		--list) list_tests all; exit 0 ;;
 		-h | --help) usage; exit 0 ;;
 		-*) die "unknown option $1, see --help" ;;

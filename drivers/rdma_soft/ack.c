@@ -51,7 +51,7 @@ void rsoft_ack_flush(struct rsoft_qp *qp)
 		return;
 	}
 	qp->resp.ack_due = false;
-	rsoft_count(qp->dev, RSOFT_CNT_ACK_SENT);
+	rsoft_qp_count(qp, RSOFT_CNT_ACK_SENT);
 }
 
 int rsoft_ack_nak(struct rsoft_qp *qp, enum rsoft_nak code)
@@ -62,7 +62,7 @@ int rsoft_ack_nak(struct rsoft_qp *qp, enum rsoft_nak code)
 	err = ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, qp->resp.epsn,
 		       RSOFT_SYN_NAK | code, qp->resp.msn, 0);
 	if (!err)
-		rsoft_count(qp->dev, RSOFT_CNT_NAK_SENT);
+		rsoft_qp_count(qp, RSOFT_CNT_NAK_SENT);
 	return err;
 }
 
@@ -71,7 +71,7 @@ void rsoft_ack_rnr(struct rsoft_qp *qp)
 	qp->resp.ack_due = false;
 	/* what follows the refused request is no gap */
 	qp->resp.nak_sent = true;
-	rsoft_count(qp->dev, RSOFT_CNT_RNR_SENT);
+	rsoft_qp_count(qp, RSOFT_CNT_RNR_SENT);
 	ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, qp->resp.epsn,
 		 RSOFT_SYN_RNR | (qp->min_rnr_enc & RSOFT_SYN_VALUE_MASK),
 		 qp->resp.msn, 0);

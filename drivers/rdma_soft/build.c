@@ -29,6 +29,12 @@ bool rsoft_tx_busy(const struct rsoft_qp *qp)
 	       RSOFT_TX_STACK_MAX;
 }
 
+bool rsoft_tx_pending(const struct rsoft_qp *qp)
+{
+	/* one is the socket's own */
+	return refcount_read(&qp->sock->sk->sk_wmem_alloc) > 1;
+}
+
 static u32 tx_wire_len(const struct rsoft_opinfo *info, u32 len)
 {
 	return info->hdr_len + len + rsoft_pad(len) + RSOFT_ICRC_LEN;
@@ -292,6 +298,7 @@ int rsoft_tx_flush(struct rsoft_tx *tx, u8 *refused)
 	meta.seg_size = tx->seg_size;
 	meta.nsegs = tx->nsegs;
 	meta.ip_id = tx->e->ip_id;
+	meta.stats = READ_ONCE(tx->qp->stats);
 	len = tx->skb->len;
 	if (rsoft_inject_on())
 		err = rsoft_inject_xmit(tx->path, tx->qp->sock->sk, tx->skb,

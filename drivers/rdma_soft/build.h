@@ -134,6 +134,16 @@ static inline u64 rsoft_tx_wait_ns(u8 refused)
  */
 bool rsoft_tx_busy(const struct rsoft_qp *qp);
 
+/**
+ * rsoft_tx_pending() - does the stack hold any bytes of this QP
+ * @qp: QP
+ *
+ * Context: any.
+ *
+ * Return: true if something was sent that has not left this machine's queues.
+ */
+bool rsoft_tx_pending(const struct rsoft_qp *qp);
+
 /* Bytes of one QP in the local stack before it waits. */
 #define RSOFT_TX_STACK_MAX (256 * 1024)
 

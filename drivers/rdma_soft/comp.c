@@ -74,7 +74,7 @@ static void comp_implied_nak(struct rsoft_qp *qp)
 	if (req->nak_seen)
 		return;
 	req->nak_seen = true;
-	rsoft_count(qp->dev, RSOFT_CNT_IMPLIED_NAK);
+	rsoft_qp_count(qp, RSOFT_CNT_IMPLIED_NAK);
 	rsoft_retry(qp, req->una);
 }
 
@@ -114,7 +114,7 @@ static void comp_nak(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	struct rsoft_req *req = &qp->req;
 	struct rsoft_swqe *wqe;
 
-	rsoft_count(qp->dev, RSOFT_CNT_NAK_RCVD);
+	rsoft_qp_count(qp, RSOFT_CNT_NAK_RCVD);
 	if (code == RSOFT_NAK_PSN) {
 		if (!comp_acked(qp, rsoft_psn_add(pkt->psn, RSOFT_PSN_MASK))) {
 			comp_implied_nak(qp);
@@ -144,12 +144,12 @@ static void comp_ack(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	/* from the last one acknowledged to the last one ever sent */
 	if (rsoft_psn_diff(pkt->psn, last_acked) < 0 ||
 	    rsoft_psn_diff(pkt->psn, req->psn_max) >= 0) {
-		rsoft_count_drop(qp->dev, RSOFT_DROP_GHOST);
+		rsoft_qp_drop(qp, RSOFT_DROP_GHOST);
 		return;
 	}
 	switch (pkt->syn & RSOFT_SYN_TYPE_MASK) {
 	case RSOFT_SYN_ACK:
-		rsoft_count(qp->dev, RSOFT_CNT_ACK_RCVD);
+		rsoft_qp_count(qp, RSOFT_CNT_ACK_RCVD);
 		if (!comp_acked(qp, pkt->psn))
 			comp_implied_nak(qp);
 		break;
@@ -167,7 +167,7 @@ static void comp_ack(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 			comp_nak(qp, pkt);
 		break;
 	default:
-		rsoft_count_drop(qp->dev, RSOFT_DROP_GHOST);
+		rsoft_qp_drop(qp, RSOFT_DROP_GHOST);
 	}
 }
 
@@ -200,7 +200,7 @@ static struct rsoft_swqe *comp_expected(struct rsoft_qp *qp,
 
 	if (!wqe || rsoft_psn_diff(pkt->psn, wqe->resp_psn) < 0 ||
 	    rsoft_psn_diff(pkt->psn, qp->req.psn_max) >= 0) {
-		rsoft_count_drop(qp->dev, RSOFT_DROP_GHOST);
+		rsoft_qp_drop(qp, RSOFT_DROP_GHOST);
 		return NULL;
 	}
 	if (pkt->psn != wqe->resp_psn) {
@@ -335,11 +335,11 @@ static void comp_packet(struct rsoft_qp *qp, struct comp_run *run,
 {
 	if (qp->ibqp.qp_type != IB_QPT_RC ||
 	    (pkt->opcode & RSOFT_TRANSPORT_MASK) != RSOFT_RC) {
-		rsoft_count_drop(qp->dev, RSOFT_DROP_QP_TYPE);
+		rsoft_qp_drop(qp, RSOFT_DROP_QP_TYPE);
 		return;
 	}
 	if (!(rsoft_qp_caps(qp) & RSOFT_CAN_COMPLETE)) {
-		rsoft_count_drop(qp->dev, RSOFT_DROP_QP_STATE);
+		rsoft_qp_drop(qp, RSOFT_DROP_QP_STATE);
 		return;
 	}
 	switch (pkt->info->kind) {
@@ -353,7 +353,7 @@ static void comp_packet(struct rsoft_qp *qp, struct comp_run *run,
 		comp_atomic(qp, run, pkt);
 		break;
 	default:
-		rsoft_count_drop(qp->dev, RSOFT_DROP_OPCODE);
+		rsoft_qp_drop(qp, RSOFT_DROP_OPCODE);
 	}
 }
 
@@ -367,7 +367,7 @@ void rsoft_comp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx)
 	while (rx->len) {
 		why = rsoft_rx_next(rx, &pkt, &payload);
 		if (why != RSOFT_DROP_NONE) {
-			rsoft_count_drop(qp->dev, why);
+			rsoft_qp_drop(qp, why);
 			continue;
 		}
 		comp_packet(qp, &run, &pkt, rx, payload);

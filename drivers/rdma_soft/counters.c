@@ -9,6 +9,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "device.h"
+#include "qp_counter.h"
 
 #define DROP(why, text) \
 	[RSOFT_CNT_DROP_BASE + RSOFT_DROP_##why - 1] = { .name = "drop_" text }
@@ -72,33 +73,49 @@ static const struct rdma_stat_desc descs[RSOFT_CNT_MAX] = {
 static_assert(RSOFT_DROP_SHAPE + 1 == RSOFT_DROP_MAX);
 static_assert(RSOFT_CNT_INJECTED + 1 == RSOFT_CNT_DROP_BASE);
 
-u64 rsoft_counters_sum(const struct rsoft_dev *dev, enum rsoft_counter id)
+u64 rsoft_stats_sum(const struct rsoft_stats __percpu *stats,
+		    enum rsoft_counter id)
 {
 	u64 sum = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(dev->stats, cpu)->c[id]);
+		sum += READ_ONCE(per_cpu_ptr(stats, cpu)->c[id]);
 	return sum;
 }
 
-struct rdma_hw_stats *rsoft_counters_alloc_stats(struct ib_device *ibdev,
-						 u32 port)
+u64 rsoft_counters_sum(struct rsoft_dev *dev, enum rsoft_counter id)
+{
+	return rsoft_stats_sum(dev->stats, id) +
+	       rsoft_qp_counters_sum(dev, id);
+}
+
+struct rdma_hw_stats *rsoft_counters_alloc(void)
 {
 	return rdma_alloc_hw_stats_struct(descs, ARRAY_SIZE(descs),
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
+int rsoft_counters_fill(struct rdma_hw_stats *stats,
+			const struct rsoft_stats __percpu *from)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(descs); i++)
+		stats->value[i] = rsoft_stats_sum(from, i);
+	return ARRAY_SIZE(descs);
+}
+
+struct rdma_hw_stats *rsoft_counters_alloc_stats(struct ib_device *ibdev,
+						 u32 port)
+{
+	return rsoft_counters_alloc();
+}
+
 int rsoft_counters_get(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		       u32 port, int index)
 {
-	const struct rsoft_dev *dev = to_rdev(ibdev);
-	unsigned int i;
-
 	if (!port || !stats)
 		return -EINVAL;
-
-	for (i = 0; i < ARRAY_SIZE(descs); i++)
-		stats->value[i] = rsoft_counters_sum(dev, i);
-	return ARRAY_SIZE(descs);
+	return rsoft_counters_fill(stats, to_rdev(ibdev)->stats);
 }

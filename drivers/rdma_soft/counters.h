@@ -72,13 +72,46 @@ static inline enum rsoft_counter rsoft_drop_counter(enum rsoft_drop why)
 }
 
 /**
- * rsoft_counters_sum() - value of a counter over all CPUs
+ * rsoft_stats_sum() - value of a counter over all CPUs
+ * @stats: a device's or a QP counter's
+ * @id: counter
+ *
+ * Return: the sum; no snapshot while packets flow.
+ */
+u64 rsoft_stats_sum(const struct rsoft_stats __percpu *stats,
+		    enum rsoft_counter id);
+
+/**
+ * rsoft_counters_sum() - value of a counter of the whole device
  * @dev: device
  * @id: counter
  *
- * Return: the sum.
+ * Context: process; takes the lock of the device's QP counters.
+ *
+ * Return: the sum over all CPUs, with what was counted for QPs that have, or
+ * had, a counter of their own.
  */
-u64 rsoft_counters_sum(const struct rsoft_dev *dev, enum rsoft_counter id);
+u64 rsoft_counters_sum(struct rsoft_dev *dev, enum rsoft_counter id);
+
+/**
+ * rsoft_counters_alloc() - a stats struct for the core
+ *
+ * The core adds the counters of QPs to those of the port by their place, so
+ * both have all of them.
+ *
+ * Return: a stats struct with one entry per counter, NULL without memory.
+ */
+struct rdma_hw_stats *rsoft_counters_alloc(void);
+
+/**
+ * rsoft_counters_fill() - bring a stats struct up to date
+ * @stats: from rsoft_counters_alloc()
+ * @from: where the values are
+ *
+ * Return: number of counters.
+ */
+int rsoft_counters_fill(struct rdma_hw_stats *stats,
+			const struct rsoft_stats __percpu *from);
 
 /**
  * rsoft_counters_alloc_stats() - ops.alloc_hw_port_stats
@@ -93,7 +126,8 @@ struct rdma_hw_stats *rsoft_counters_alloc_stats(struct ib_device *ibdev,
 /**
  * rsoft_counters_get() - ops.get_hw_stats
  * @ibdev: device
- * @stats: filled with the sums over all CPUs
+ * @stats: filled with the sums over all CPUs, without those of QPs that have a
+ *         counter of their own: the core adds them
  * @port: port number; 0 asks for device counters, there are none
  * @index: counter asked for; all are filled in
  *

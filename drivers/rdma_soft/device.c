@@ -31,6 +31,7 @@
 #include "pd.h"
 #include "proto/hdr.h"
 #include "qp.h"
+#include "qp_counter.h"
 #include "ring.h"
 #include "srq.h"
 
@@ -38,6 +39,8 @@
 #define SPEED_DEFAULT	SPEED_10000
 /* Local CA ACK delay: 4.096 us << 15, 134 ms, as the host may be busy. */
 #define ACK_DELAY	15
+/* No vendor: nobody owns this OUI. Programs take 0 for a failed query. */
+#define RSOFT_VENDOR_ID	0xffffff
 #define IPV6_LEN	40
 #define UDP_LEN		8
 #define ICRC_LEN	4
@@ -64,6 +67,7 @@ static int rsoft_query_device(struct ib_device *ibdev,
 	memset(attr, 0, sizeof(*attr));
 	attr->fw_ver = RSOFT_FW_VER;
 	attr->sys_image_guid = ibdev->node_guid;
+	attr->vendor_id = RSOFT_VENDOR_ID;
 	attr->max_mr_size = RSOFT_MAX_MR_SIZE;
 	attr->page_size_cap = 0xfffff000;
 	attr->max_qp = RSOFT_MAX_QP;
@@ -170,7 +174,7 @@ static u8 port_phys_state(const struct net_device *ndev,
 	return IB_PORT_PHYS_STATE_DISABLED;
 }
 
-static u32 port_counter(const struct rsoft_dev *dev, enum rsoft_drop why)
+static u32 port_counter(struct rsoft_dev *dev, enum rsoft_drop why)
 {
 	return (u32)rsoft_counters_sum(dev, rsoft_drop_counter(why));
 }
@@ -236,6 +240,8 @@ static void rsoft_dealloc_driver(struct ib_device *ibdev)
 }
 
 RSOFT_REG_USER_MR_OP(dev_reg_user_mr, rsoft_reg_user_mr)
+RSOFT_COUNTER_QP_OPS(dev_counter_bind, rsoft_qp_counter_bind,
+		     dev_counter_unbind, rsoft_qp_counter_unbind)
 
 static const struct ib_device_ops dev_ops = {
 	.owner = THIS_MODULE,
@@ -246,6 +252,11 @@ static const struct ib_device_ops dev_ops = {
 	.alloc_hw_port_stats = rsoft_counters_alloc_stats,
 	.alloc_pd = rsoft_alloc_pd,
 	.alloc_ucontext = rsoft_alloc_ucontext,
+	.counter_alloc_stats = rsoft_qp_counter_alloc_stats,
+	.counter_bind_qp = dev_counter_bind,
+	.counter_dealloc = rsoft_qp_counter_dealloc,
+	.counter_unbind_qp = dev_counter_unbind,
+	.counter_update_stats = rsoft_qp_counter_update,
 	.create_ah = rsoft_create_ah,
 	.create_cq = rsoft_create_cq,
 	.create_qp = rsoft_create_qp,
@@ -337,6 +348,7 @@ static void dev_setup(struct rsoft_dev *dev, const char *name)
 
 	spin_lock_init(&dev->qp_lock);
 	INIT_LIST_HEAD(&dev->qps);
+	xa_init_flags(&dev->qp_counters, XA_FLAGS_ALLOC1);
 	dev->speed = SPEED_DEFAULT;
 	dev->port_state = rsoft_dev_port_state(dev->ndev);
 }

@@ -6,6 +6,7 @@
 #define RSOFT_DEVICE_H
 
 #include <linux/netdevice.h>
+#include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
 #include "counters.h"
@@ -41,7 +42,11 @@ struct rsoft_link;
  * @ndev: netdev under it; a reference is held from creation until the link's
  *        removal, after unregistration
  * @gone: set before unregistration; get_netdev returns NULL, doorbells -EIO
- * @stats: per-CPU counters
+ * @stats: per-CPU counters; of QPs that have none of their own, and of packets
+ *         that belong to no QP
+ * @qp_counters: counters of QPs by id (struct rsoft_qp_counter); its lock also
+ *               protects @retired
+ * @retired: sums of counters of QPs that are gone
  * @port_state: last IB_PORT_* that was reported by an event
  * @speed: last known speed of the netdev, Mb/s
  * @registered: registration succeeded; deallocation tells the link
@@ -56,6 +61,8 @@ struct rsoft_dev {
 	struct net_device *ndev;
 	bool gone;
 	struct rsoft_stats __percpu *stats;
+	struct xarray qp_counters;
+	struct rsoft_stats retired;
 	enum ib_port_state port_state;
 	u32 speed;
 	bool registered;

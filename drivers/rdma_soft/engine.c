@@ -8,6 +8,7 @@
  */
 #include <linux/mm.h>
 
+#include "build.h"
 #include "engine.h"
 #include "qp.h"
 
@@ -38,7 +39,7 @@ static void engine_defer_on(struct rsoft_engine *e, int cpu)
 {
 	rsoft_handle_get(e->qp->h);
 	if (queue_work_on(cpu, rsoft_wq, &e->work))
-		rsoft_count(e->qp->dev, RSOFT_CNT_DEFERRED);
+		rsoft_qp_count(e->qp, RSOFT_CNT_DEFERRED);
 	else
 		rsoft_handle_put(e->qp->h);
 }
@@ -54,9 +55,7 @@ bool rsoft_engine_may_send(struct rsoft_engine *e)
 
 	if (e->cpu == cpu)
 		return true;
-	/* one is the socket's own */
-	if (refcount_read(&e->qp->sock->sk->sk_wmem_alloc) <= 1 ||
-	    !cpu_online(e->cpu)) {
+	if (!rsoft_tx_pending(e->qp) || !cpu_online(e->cpu)) {
 		e->cpu = cpu;
 		return true;
 	}
@@ -112,7 +111,7 @@ static void engine_enqueue(struct rsoft_engine *e, const struct rsoft_rx *rx)
 	else
 		skb = skb_clone(rx->skb, GFP_ATOMIC);
 	if (!skb) {
-		rsoft_count_drop(e->qp->dev, RSOFT_DROP_NOMEM);
+		rsoft_qp_drop(e->qp, RSOFT_DROP_NOMEM);
 		return;
 	}
 	rsoft_rx_detach(skb);
@@ -121,14 +120,14 @@ static void engine_enqueue(struct rsoft_engine *e, const struct rsoft_rx *rx)
 	spin_lock_bh(&e->queue.lock);
 	if (e->queued + skb->truesize > RSOFT_ENGINE_QUEUE_MAX) {
 		spin_unlock_bh(&e->queue.lock);
-		rsoft_count_drop(e->qp->dev, RSOFT_DROP_QUEUE);
+		rsoft_qp_drop(e->qp, RSOFT_DROP_QUEUE);
 		kfree_skb(skb);
 		return;
 	}
 	e->queued += skb->truesize;
 	__skb_queue_tail(&e->queue, skb);
 	spin_unlock_bh(&e->queue.lock);
-	rsoft_count(e->qp->dev, RSOFT_CNT_HANDOFFS);
+	rsoft_qp_count(e->qp, RSOFT_CNT_HANDOFFS);
 }
 
 /*
@@ -161,18 +160,35 @@ static bool engine_drain(struct rsoft_engine *e, u32 *budget)
 	return any;
 }
 
-/* One turn of the owner. Returns true if more could be done at once. */
+/* Something waits in the queue and could be processed. */
+static bool engine_has_rx(struct rsoft_engine *e)
+{
+	return !e->blocked && !skb_queue_empty(&e->queue);
+}
+
+/*
+ * One turn of the owner. Returns true if more could be done at once.
+ *
+ * Packets come first: one that waits here may be the progress whose absence a
+ * time-out would punish. If the budget ends before they do, so must the
+ * time-out wait.
+ */
 static bool engine_turn(struct rsoft_engine *e, u32 *budget)
 {
 	unsigned long events = xchg(&e->events, 0);
 	bool more;
 
+	engine_drain(e, budget);
+	if (events & BIT(RSOFT_EV_ACK_TIMER) && engine_has_rx(e)) {
+		events &= ~BIT(RSOFT_EV_ACK_TIMER);
+		rsoft_engine_post(e, RSOFT_EV_ACK_TIMER);
+	}
 	more = e->ops->run(e->qp, events, *budget);
+	/* what the run unblocked */
 	if (engine_drain(e, budget))
 		more = e->ops->run(e->qp, 0, *budget);
 	/* without a budget nothing was tried, not even what an event asked for */
-	return more || !*budget ||
-	       (!e->blocked && !skb_queue_empty(&e->queue));
+	return more || !*budget || engine_has_rx(e);
 }
 
 void rsoft_engine_run(struct rsoft_engine *e, u32 budget)

@@ -330,6 +330,7 @@ static void tx_give(struct inject_tx *it, struct sk_buff *skb, u32 first,
 		.seg_size = it->meta->seg_size,
 		.nsegs = last - first + 1,
 		.ip_id = it->meta->ip_id + first,
+		.stats = it->meta->stats,
 	};
 	int err;
 
@@ -370,6 +371,8 @@ static void tx_hold(struct inject_tx *it, u32 i, u32 qpn,
 	h->meta.seg_size = it->meta->seg_size;
 	h->meta.nsegs = 1;
 	h->meta.ip_id = it->meta->ip_id + i;
+	/* a counter of the QP's own may be gone by then */
+	h->meta.stats = it->path->dev->stats;
 	rsoft_inject_hold(it->path->dev, &h->h, v);
 }
 

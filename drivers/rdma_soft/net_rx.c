@@ -201,6 +201,13 @@ static bool rsoft_in_is_for(const struct rsoft_in *in,
 	return rsoft_in_is_peer(in, rcu_dereference(qp->path));
 }
 
+/* Packets that belong to no QP count for the device. */
+static void rsoft_in_count(const struct rsoft_in *in, u32 nsegs, u32 bytes)
+{
+	rsoft_count_add(in->owner, RSOFT_CNT_RCVD_PKTS, nsegs);
+	rsoft_count_add(in->owner, RSOFT_CNT_RCVD_BYTES, bytes);
+}
+
 static void rsoft_run_deliver(const struct rsoft_in *in,
 			      const struct rsoft_run *run)
 {
@@ -215,6 +222,7 @@ static void rsoft_run_deliver(const struct rsoft_in *in,
 		.whole = run->len == in->len,
 		.vlan_id = in->vlan_id,
 	};
+	u32 nsegs = DIV_ROUND_UP(run->len, in->seg_size);
 	struct rsoft_qp *qp;
 
 	if (run->qpn == RSOFT_QPN_GSI)
@@ -222,6 +230,7 @@ static void rsoft_run_deliver(const struct rsoft_in *in,
 	else
 		qp = rsoft_qp_lookup(run->qpn);
 	if (!qp) {
+		rsoft_in_count(in, nsegs, run->len);
 		rsoft_count_drop(in->owner, RSOFT_DROP_QPN);
 		return;
 	}
@@ -229,8 +238,11 @@ static void rsoft_run_deliver(const struct rsoft_in *in,
 	if (rsoft_in_is_for(in, qp)) {
 		/* The device that outlives the QP's queues. */
 		rx.dev = qp->dev;
+		rsoft_qp_count_add(qp, RSOFT_CNT_RCVD_PKTS, nsegs);
+		rsoft_qp_count_add(qp, RSOFT_CNT_RCVD_BYTES, run->len);
 		rsoft_qp_rx(qp, &rx, run->opcode);
 	} else {
+		rsoft_in_count(in, nsegs, run->len);
 		rsoft_count_drop(in->owner, RSOFT_DROP_SOURCE);
 	}
 	rsoft_handle_put(qp->h);
@@ -289,6 +301,7 @@ static void rsoft_run_add(const struct rsoft_in *in, struct rsoft_run *run,
 		if (run->len)
 			rsoft_run_deliver(in, run);
 		run->len = 0;
+		rsoft_in_count(in, 1, len);
 		rsoft_count_drop(in->owner, RSOFT_DROP_SHORT);
 		return;
 	}
@@ -310,13 +323,12 @@ static void rsoft_run_add(const struct rsoft_in *in, struct rsoft_run *run,
 	run->ip_id = ip_id;
 }
 
-static void rsoft_in_count(const struct rsoft_in *in, enum rsoft_counter entry)
+static void rsoft_in_count_skb(const struct rsoft_in *in,
+			       enum rsoft_counter entry)
 {
 	u32 nsegs = DIV_ROUND_UP(in->len, in->seg_size);
 
 	rsoft_count(in->owner, entry);
-	rsoft_count_add(in->owner, RSOFT_CNT_RCVD_PKTS, nsegs);
-	rsoft_count_add(in->owner, RSOFT_CNT_RCVD_BYTES, in->len);
 	if (nsegs > 1) {
 		rsoft_count(in->owner, RSOFT_CNT_RX_BATCHES);
 		rsoft_count_add(in->owner, RSOFT_CNT_RX_SEGS, nsegs);
@@ -504,7 +516,7 @@ static void rsoft_in_deliver(const struct rsoft_in *in,
 	u32 done = 0;
 	u16 ip_id = in->ip_id;
 
-	rsoft_in_count(in, entry);
+	rsoft_in_count_skb(in, entry);
 	if (rsoft_inject_on()) {
 		rsoft_in_inject(in);
 		return;

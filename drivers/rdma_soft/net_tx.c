@@ -140,25 +140,26 @@ static int rsoft_xmit_errno(int ret)
 	return ret;
 }
 
-static void rsoft_xmit_count(struct rsoft_dev *dev, int err, u32 bytes,
-			     u32 nsegs)
+static void rsoft_xmit_count(const struct rsoft_tx_meta *meta, int err,
+			     u32 bytes)
 {
+	struct rsoft_stats __percpu *stats = meta->stats;
+
 	if (err) {
-		rsoft_count(dev, RSOFT_CNT_TX_REFUSED);
+		this_cpu_inc(stats->c[RSOFT_CNT_TX_REFUSED]);
 		return;
 	}
-	rsoft_count_add(dev, RSOFT_CNT_SENT_PKTS, nsegs);
-	rsoft_count_add(dev, RSOFT_CNT_SENT_BYTES, bytes);
-	if (nsegs > 1) {
-		rsoft_count(dev, RSOFT_CNT_GSO_BATCHES);
-		rsoft_count_add(dev, RSOFT_CNT_GSO_SEGS, nsegs);
+	this_cpu_add(stats->c[RSOFT_CNT_SENT_PKTS], meta->nsegs);
+	this_cpu_add(stats->c[RSOFT_CNT_SENT_BYTES], bytes);
+	if (meta->nsegs > 1) {
+		this_cpu_inc(stats->c[RSOFT_CNT_GSO_BATCHES]);
+		this_cpu_add(stats->c[RSOFT_CNT_GSO_SEGS], meta->nsegs);
 	}
 }
 
 int rsoft_net_xmit(struct rsoft_path *path, struct sock *sk,
 		   struct sk_buff *skb, const struct rsoft_tx_meta *meta)
 {
-	struct rsoft_dev *dev = path->dev;
 	u32 bytes = skb->len;
 	struct dst_entry *dst;
 	struct net *net;
@@ -168,7 +169,7 @@ int rsoft_net_xmit(struct rsoft_path *path, struct sock *sk,
 	dst = rsoft_path_route(path);
 	if (IS_ERR(dst)) {
 		rcu_read_unlock();
-		rsoft_count(dev, RSOFT_CNT_TX_NO_ROUTE);
+		this_cpu_inc(meta->stats->c[RSOFT_CNT_TX_NO_ROUTE]);
 		kfree_skb(skb);
 		return -ENETUNREACH;
 	}
@@ -192,6 +193,6 @@ int rsoft_net_xmit(struct rsoft_path *path, struct sock *sk,
 	rcu_read_unlock();
 
 	err = rsoft_xmit_errno(err);
-	rsoft_xmit_count(dev, err, bytes, meta->nsegs);
+	rsoft_xmit_count(meta, err, bytes);
 	return err;
 }

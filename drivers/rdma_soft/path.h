@@ -13,6 +13,7 @@
 #include "proto/icrc.h"
 
 struct rsoft_dev;
+struct rsoft_stats;
 struct net;
 struct socket;
 
@@ -70,11 +71,13 @@ struct rsoft_path {
  * @seg_size: bytes from BTH to iCRC of each packet but the last
  * @nsegs: packets in the skb
  * @ip_id: IPv4 ID of the first one; the others follow
+ * @stats: where it is counted
  */
 struct rsoft_tx_meta {
 	u16 seg_size;
 	u16 nsegs;
 	u16 ip_id;
+	struct rsoft_stats __percpu *stats;
 };
 
 /* Headroom that an skb handed to rsoft_net_xmit() must have. */

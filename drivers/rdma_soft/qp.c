@@ -191,6 +191,7 @@ int rsoft_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	if (err)
 		return err;
 	qp->dev = dev;
+	qp->stats = dev->stats;
 	qp->user = udata;
 	if (udata)
 		qp->net_cookie = current->nsproxy->net_ns->net_cookie;

@@ -81,6 +81,7 @@ struct rsoft_rq {
  * @tx_wait: waiting for the stack to take bytes
  * @tx_refused: times in a row that the stack refused the next packet
  * @nak_seen: already went back for the present gap
+ * @extended: times the present time-out was put off
  * @ack_pkts: messages sent since an AckReq
  * @ack_bytes: payload bytes sent since an AckReq
  * @deadline: when the oldest unacknowledged packet times out, ns; 0 is off
@@ -102,6 +103,7 @@ struct rsoft_req {
 	bool tx_wait;
 	u8 tx_refused;
 	bool nak_seen;
+	u8 extended;
 	u32 ack_pkts;
 	u32 ack_bytes;
 	u64 deadline;
@@ -208,6 +210,9 @@ struct rsoft_resp {
  * struct rsoft_qp - a queue pair
  * @ibqp: the core's part
  * @dev: device
+ * @stats: where packets of this QP are counted: the device's, or those of the
+ *         QP counter it is bound to. Read in RCU read sections and with BH
+ *         disabled only
  * @h: entry in the QPN table
  * @node: in dev->qps
  * @qpn: number on the wire (1 for QP1, whatever its handle's id is)
@@ -237,6 +242,7 @@ struct rsoft_resp {
 struct rsoft_qp {
 	struct ib_qp ibqp;
 	struct rsoft_dev *dev;
+	struct rsoft_stats __percpu *stats;
 	struct rsoft_handle *h;
 	struct list_head node;
 	u32 qpn;
@@ -277,6 +283,22 @@ static inline u32 rsoft_qp_caps(const struct rsoft_qp *qp)
 static inline bool rsoft_qp_is_dgram(const struct rsoft_qp *qp)
 {
 	return qp->ibqp.qp_type == IB_QPT_UD || qp->ibqp.qp_type == IB_QPT_GSI;
+}
+
+static inline void rsoft_qp_count(struct rsoft_qp *qp, enum rsoft_counter id)
+{
+	this_cpu_inc(READ_ONCE(qp->stats)->c[id]);
+}
+
+static inline void rsoft_qp_count_add(struct rsoft_qp *qp,
+				      enum rsoft_counter id, u64 n)
+{
+	this_cpu_add(READ_ONCE(qp->stats)->c[id], n);
+}
+
+static inline void rsoft_qp_drop(struct rsoft_qp *qp, enum rsoft_drop why)
+{
+	rsoft_qp_count(qp, rsoft_drop_counter(why));
 }
 
 /**

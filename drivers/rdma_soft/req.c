@@ -40,6 +40,7 @@ void rsoft_req_init(struct rsoft_qp *qp, u32 psn)
 	req->tx_wait = false;
 	req->tx_refused = 0;
 	req->nak_seen = false;
+	req->extended = 0;
 	req->ack_pkts = 0;
 	req->ack_bytes = 0;
 	req->deadline = 0;
@@ -470,7 +471,7 @@ static void req_advance(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
 	struct rsoft_req *req = &qp->req;
 
 	if (rsoft_psn_diff(req->psn, req->psn_max) < 0)
-		rsoft_count(qp->dev, RSOFT_CNT_RETRANSMITS);
+		rsoft_qp_count(qp, RSOFT_CNT_RETRANSMITS);
 	if (rsoft_swqe_has_response(wqe)) {
 		wqe->asked_psn = req->psn;
 		req->psn = rsoft_psn_add(wqe->last_psn, 1);
@@ -513,7 +514,7 @@ static enum req_step req_send_one(struct rsoft_qp *qp, struct req_run *run,
 		if (!req_flush_batch(qp, run))
 			return STEP_WAIT;
 		if (rsoft_tx_busy(qp)) {
-			rsoft_count(qp->dev, RSOFT_CNT_TX_THROTTLED);
+			rsoft_qp_count(qp, RSOFT_CNT_TX_THROTTLED);
 			return STEP_WAIT;
 		}
 	}

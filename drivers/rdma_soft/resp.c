@@ -113,7 +113,7 @@ static void resp_rqe_error(struct rsoft_qp *qp, enum ib_wc_status status,
 
 static void resp_drop(struct rsoft_qp *qp, enum rsoft_drop why)
 {
-	rsoft_count_drop(qp->dev, why);
+	rsoft_qp_drop(qp, why);
 }
 
 /* Copy the payload of the packet in hand to memory. */
@@ -429,12 +429,12 @@ static void resp_rc(struct rsoft_qp *qp, struct resp_run *run,
 		return;
 	}
 	if (ahead > 0) {
-		rsoft_count(qp->dev, RSOFT_CNT_OUT_OF_SEQ);
+		rsoft_qp_count(qp, RSOFT_CNT_OUT_OF_SEQ);
 		if (!resp->nak_sent)
 			resp->nak_sent = !rsoft_ack_nak(qp, RSOFT_NAK_PSN);
 		return;
 	}
-	rsoft_count(qp->dev, RSOFT_CNT_DUPLICATES);
+	rsoft_qp_count(qp, RSOFT_CNT_DUPLICATES);
 	if (pkt->info->kind == RSOFT_KIND_READ ||
 	    pkt->info->kind == RSOFT_KIND_ATOMIC)
 		rsoft_resp_repeat(qp, pkt);

@@ -100,7 +100,7 @@ void rsoft_resp_read(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 				 IB_EVENT_QP_ACCESS_ERR);
 		return;
 	}
-	rsoft_count(qp->dev, RSOFT_CNT_READ_REQS);
+	rsoft_qp_count(qp, RSOFT_CNT_READ_REQS);
 	res = read_remember(qp, RSOFT_KIND_READ, pkt,
 			    rsoft_npkts(pkt->dma_len, qp->mtu_shift));
 	read_start(qp, res->first_psn, res->va, res->rkey, res->len, res->msn);
@@ -124,7 +124,7 @@ void rsoft_resp_atomic(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 				 IB_EVENT_QP_ACCESS_ERR);
 		return;
 	}
-	rsoft_count(qp->dev, RSOFT_CNT_ATOMIC_REQS);
+	rsoft_qp_count(qp, RSOFT_CNT_ATOMIC_REQS);
 	res = read_remember(qp, RSOFT_KIND_ATOMIC, pkt, 1);
 	res->orig = rsoft_mem_atomic(mr, pkt->va, cas, pkt->swap_add,
 				     pkt->compare);
@@ -176,7 +176,7 @@ void rsoft_resp_repeat(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 		return;
 	}
 	if (!res || !read_repeats(qp, res, pkt)) {
-		rsoft_count_drop(qp->dev, RSOFT_DROP_GHOST);
+		rsoft_qp_drop(qp, RSOFT_DROP_GHOST);
 		return;
 	}
 	if (!(qp->access & IB_ACCESS_REMOTE_READ) ||
@@ -263,7 +263,7 @@ static enum read_step read_send_one(struct rsoft_qp *qp, struct read_run *run)
 		if (!read_flush_batch(qp, run))
 			return READ_WAIT;
 		if (rsoft_tx_busy(qp)) {
-			rsoft_count(qp->dev, RSOFT_CNT_TX_THROTTLED);
+			rsoft_qp_count(qp, RSOFT_CNT_TX_THROTTLED);
 			return READ_WAIT;
 		}
 	}

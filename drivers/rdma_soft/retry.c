@@ -3,10 +3,17 @@
  * Recovery of the requester: time-outs, sequence errors, RNR (IBTA 9.7.5.2.8,
  * 9.7.6.1, 9.9.2.4.2). All of them end in going back to a PSN, or in giving up.
  */
+#include "build.h"
 #include "req.h"
 #include "timer.h"
 
 #define RNR_RETRY_FOREVER 7
+
+/*
+ * The Local ACK Timeout is T to 4 T (IBTA 9.7.6). What lasts longer than T
+ * is a peer whose requests still wait in our own stack.
+ */
+#define TIMEOUT_EXTENSIONS 3
 
 static struct rsoft_swqe *retry_oldest(struct rsoft_qp *qp)
 {
@@ -28,14 +35,27 @@ void rsoft_retry(struct rsoft_qp *qp, u32 psn)
 	struct rsoft_req *req = &qp->req;
 
 	if (!req->retry_left) {
-		rsoft_count(qp->dev, RSOFT_CNT_RETRY_EXCEEDED);
+		rsoft_qp_count(qp, RSOFT_CNT_RETRY_EXCEEDED);
 		retry_give_up(qp, IB_WC_RETRY_EXC_ERR);
 		return;
 	}
 	req->retry_left--;
+	req->extended = 0;
 	rsoft_req_rewind(qp, psn);
 	/* the peer gets a full time-out from now on */
 	req->deadline = 0;
+}
+
+/* Packets that the peer cannot have seen do not time out yet. */
+static bool retry_extend(struct rsoft_qp *qp)
+{
+	if (!rsoft_tx_pending(qp) ||
+	    qp->req.extended >= TIMEOUT_EXTENSIONS)
+		return false;
+	qp->req.extended++;
+	qp->req.deadline = 0;
+	rsoft_timer_sent(qp);
+	return true;
 }
 
 void rsoft_retry_timeout(struct rsoft_qp *qp)
@@ -48,7 +68,9 @@ void rsoft_retry_timeout(struct rsoft_qp *qp)
 		req->deadline = 0;
 		return;
 	}
-	rsoft_count(qp->dev, RSOFT_CNT_ACK_TIMEOUTS);
+	if (retry_extend(qp))
+		return;
+	rsoft_qp_count(qp, RSOFT_CNT_ACK_TIMEOUTS);
 	req->tx_wait = false;
 	rsoft_retry(qp, req->una);
 }
@@ -57,12 +79,12 @@ void rsoft_retry_rnr(struct rsoft_qp *qp, u32 psn, u8 enc)
 {
 	struct rsoft_req *req = &qp->req;
 
-	rsoft_count(qp->dev, RSOFT_CNT_RNR_RCVD);
+	rsoft_qp_count(qp, RSOFT_CNT_RNR_RCVD);
 	if (req->rnr_wait)
 		return;
 	if (qp->rnr_retry != RNR_RETRY_FOREVER) {
 		if (!req->rnr_left) {
-			rsoft_count(qp->dev, RSOFT_CNT_RNR_RETRY_EXCEEDED);
+			rsoft_qp_count(qp, RSOFT_CNT_RNR_RETRY_EXCEEDED);
 			retry_give_up(qp, IB_WC_RNR_RETRY_EXC_ERR);
 			return;
 		}
@@ -81,5 +103,6 @@ void rsoft_retry_progress(struct rsoft_qp *qp)
 	req->retry_left = qp->retry_cnt;
 	req->rnr_left = qp->rnr_retry;
 	req->nak_seen = false;
+	req->extended = 0;
 	rsoft_timer_acked(qp);
 }

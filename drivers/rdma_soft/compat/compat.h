@@ -70,6 +70,35 @@
 	}
 #endif
 
+/*
+ * counter_bind_qp and counter_unbind_qp are told the port on newer kernels. The
+ * macro makes, from bind(counter, qp) and unbind(qp), the functions bind_op and
+ * unbind_op with the signatures of the ops.
+ */
+#ifdef RDMA_SOFT_HAVE_COUNTER_BIND_QP_PORT
+#define RSOFT_COUNTER_QP_OPS(bind_op, bind, unbind_op, unbind)		\
+	static int bind_op(struct rdma_counter *counter,		\
+			   struct ib_qp *qp, u32 port)			\
+	{								\
+		return bind(counter, qp);				\
+	}								\
+	static int unbind_op(struct ib_qp *qp, u32 port)		\
+	{								\
+		return unbind(qp);					\
+	}
+#else
+#define RSOFT_COUNTER_QP_OPS(bind_op, bind, unbind_op, unbind)		\
+	static int bind_op(struct rdma_counter *counter,		\
+			   struct ib_qp *qp)				\
+	{								\
+		return bind(counter, qp);				\
+	}								\
+	static int unbind_op(struct ib_qp *qp)				\
+	{								\
+		return unbind(qp);					\
+	}
+#endif
+
 #ifndef RDMA_SOFT_HAVE_UMEM_GET_VA
 #define ib_umem_get_va(device, addr, size, access) \
 	ib_umem_get(device, addr, size, access)
