@@ -43,6 +43,8 @@ static const struct rdma_stat_desc descs[RSOFT_CNT_MAX] = {
 	[RSOFT_CNT_HANDOFFS] = { .name = "engine_handoffs" },
 	[RSOFT_CNT_DEFERRED] = { .name = "engine_deferred" },
 	[RSOFT_CNT_TX_THROTTLED] = { .name = "tx_throttled" },
+	[RSOFT_CNT_TX_HOLDS] = { .name = "tx_holds" },
+	[RSOFT_CNT_TX_HOLDS_VAIN] = { .name = "tx_holds_vain" },
 	[RSOFT_CNT_TX_REFUSED] = { .name = "tx_refused" },
 	[RSOFT_CNT_TX_NO_ROUTE] = { .name = "tx_no_route" },
 	[RSOFT_CNT_CQ_OVERFLOW] = { .name = "cq_overflows" },

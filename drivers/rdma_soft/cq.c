@@ -322,6 +322,17 @@ int rsoft_cq_post(struct rsoft_cq *cq, const struct ib_wc *wc, bool solicited)
 	return 0;
 }
 
+bool rsoft_cq_drained(struct rsoft_cq *cq)
+{
+	unsigned long flags;
+	bool empty;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	empty = !cq_count(cq, cq_cons(cq));
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return empty;
+}
+
 int rsoft_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 {
 	struct rsoft_cq *cq = to_rcq(ibcq);

@@ -57,6 +57,16 @@ static inline struct rsoft_cq *to_rcq(struct ib_cq *ibcq)
  */
 int rsoft_cq_post(struct rsoft_cq *cq, const struct ib_wc *wc, bool solicited);
 
+/**
+ * rsoft_cq_drained() - has the consumer taken all completions
+ * @cq: queue
+ *
+ * Context: any.
+ *
+ * Return: true if the queue is empty.
+ */
+bool rsoft_cq_drained(struct rsoft_cq *cq);
+
 /* ops of the device */
 int rsoft_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		    struct rsoft_create_cq_arg *arg);

@@ -26,6 +26,8 @@ enum rsoft_event {
 	RSOFT_EV_ACK_TIMER,	/* Local ACK Timeout */
 	RSOFT_EV_RNR_TIMER,	/* the wait after an RNR NAK is over */
 	RSOFT_EV_TX_TIMER,	/* look again if the stack took our bytes */
+	RSOFT_EV_HOLD_TIMER,	/* look at the WQEs that are held */
+	RSOFT_EV_PUSH,		/* hold nothing any more */
 	RSOFT_EV_ERROR,		/* the QP went to ERR: flush */
 	RSOFT_EV_DRAIN,		/* the QP went to SQD */
 };

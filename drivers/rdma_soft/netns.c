@@ -27,6 +27,7 @@
 #include <net/netns/generic.h>
 #include <net/udp_tunnel.h>
 
+#include "hold.h"
 #include "link.h"
 #include "net_rx.h"
 #include "path.h"
@@ -327,6 +328,7 @@ int rsoft_netns_init(void)
 	/* A kernel without debugfs runs with the defaults. */
 	rsoft_debugfs = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	debugfs_create_bool("hook", 0644, rsoft_debugfs, &rsoft_hook_on);
+	debugfs_create_u32("hold_us", 0644, rsoft_debugfs, &rsoft_hold_us);
 	debugfs_create_file_unsafe("hw_gso", 0644, rsoft_debugfs, NULL,
 				   &rsoft_hw_gso_fops);
 	return 0;

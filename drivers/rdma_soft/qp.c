@@ -374,12 +374,22 @@ void rsoft_qp_flush_users(struct rsoft_dev *dev)
 /* A user's doorbell: the WQEs are in the ring. */
 static int qp_doorbell(struct rsoft_qp *qp)
 {
+	switch (rsoft_hold_bell(qp)) {
+	case RSOFT_HOLD_KEEP:
+		return 0;
+	case RSOFT_HOLD_PUSH:
+		rsoft_engine_post(&qp->send, RSOFT_EV_PUSH);
+		break;
+	case RSOFT_HOLD_NONE:
+		break;
+	}
 	rsoft_engine_post(&qp->send, RSOFT_EV_DOORBELL);
 	/* the event is seen by the owner if we fail to own the engine */
 	smp_mb__after_atomic();
 	local_bh_disable();
 	rsoft_engine_run(&qp->send, RSOFT_BUDGET_DOORBELL);
 	local_bh_enable();
+	rsoft_hold_left(&qp->req.hold);
 	return 0;
 }
 

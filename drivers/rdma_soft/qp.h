@@ -12,6 +12,7 @@
 #include "cq.h"
 #include "device.h"
 #include "engine.h"
+#include "hold.h"
 #include "mr.h"
 #include "path.h"
 #include "proto/qp_sm.h"
@@ -89,6 +90,7 @@ struct rsoft_rq {
  * @rnr_timer: RNR wait
  * @tx_timer: looks again if the stack took our bytes
  * @drained: IB_EVENT_SQ_DRAINED was raised for the present SQD
+ * @hold: small messages of a stream wait for each other
  */
 struct rsoft_req {
 	u32 psn;
@@ -111,6 +113,7 @@ struct rsoft_req {
 	struct hrtimer rnr_timer;
 	struct hrtimer tx_timer;
 	bool drained;
+	struct rsoft_hold hold;
 };
 
 /**

@@ -47,6 +47,7 @@ void rsoft_req_init(struct rsoft_qp *qp, u32 psn)
 	req->drained = false;
 	req->retry_left = qp->retry_cnt;
 	req->rnr_left = qp->rnr_retry;
+	rsoft_hold_init(qp);
 }
 
 u32 rsoft_sq_head(const struct rsoft_qp *qp)
@@ -113,6 +114,7 @@ void rsoft_req_retire(struct rsoft_qp *qp)
 	bool report;
 
 	report = req_wc(qp, wqe, &wc);
+	qp->req.hold.told = report;
 	if (sq->next == sq->tail)
 		sq->next++;
 	rsoft_swqe_release(wqe);
@@ -179,6 +181,7 @@ bool rsoft_req_flush(struct rsoft_qp *qp)
 	hrtimer_try_to_cancel(&qp->req.ack_timer);
 	hrtimer_try_to_cancel(&qp->req.rnr_timer);
 	qp->req.deadline = 0;
+	rsoft_hold_end(qp);
 	/* bounded: user space may post all the time */
 	while (left-- && (wqe = rsoft_sq_fetch(qp, sq->tail))) {
 		if (wqe->state != RSOFT_SWQE_DONE ||
@@ -643,8 +646,8 @@ static bool rsoft_req_run(struct rsoft_qp *qp, unsigned long events, u32 budget)
 	else if (events & BIT(RSOFT_EV_TX_TIMER))
 		rsoft_timer_tx(qp, &req->tx_timer,
 			       rsoft_tx_wait_ns(req->tx_refused));
-	if (!req->rnr_wait && !req->tx_wait && budget &&
-	    rsoft_engine_may_send(&qp->send))
+	if (!rsoft_hold(qp, events) && !req->rnr_wait && !req->tx_wait &&
+	    budget && rsoft_engine_may_send(&qp->send))
 		more = req_send(qp, budget);
 	req_check_drained(qp);
 	return more;

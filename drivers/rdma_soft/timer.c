@@ -40,6 +40,16 @@ static enum hrtimer_restart send_timer_fn(struct hrtimer *t)
 	return timer_run(&qp->send, RSOFT_EV_TX_TIMER);
 }
 
+static enum hrtimer_restart hold_timer_fn(struct hrtimer *t)
+{
+	struct rsoft_qp *qp = container_of(t, struct rsoft_qp, req.hold.timer);
+
+	/* left from a hold that ended otherwise */
+	if (!READ_ONCE(qp->req.hold.on))
+		return HRTIMER_NORESTART;
+	return timer_run(&qp->send, RSOFT_EV_HOLD_TIMER);
+}
+
 static enum hrtimer_restart recv_timer_fn(struct hrtimer *t)
 {
 	struct rsoft_qp *qp = container_of(t, struct rsoft_qp, resp.tx_timer);
@@ -55,6 +65,8 @@ void rsoft_timers_init(struct rsoft_qp *qp)
 		      HRTIMER_MODE_REL_SOFT);
 	hrtimer_setup(&qp->req.tx_timer, send_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
+	hrtimer_setup(&qp->req.hold.timer, hold_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
 	hrtimer_setup(&qp->resp.tx_timer, recv_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 }
@@ -64,6 +76,7 @@ void rsoft_timers_stop(struct rsoft_qp *qp)
 	hrtimer_cancel(&qp->req.ack_timer);
 	hrtimer_cancel(&qp->req.rnr_timer);
 	hrtimer_cancel(&qp->req.tx_timer);
+	hrtimer_cancel(&qp->req.hold.timer);
 	hrtimer_cancel(&qp->resp.tx_timer);
 }
 
