@@ -67,6 +67,9 @@ cp_ignore_programs=$cp_ignore,PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO
 
 # Not asked of crc_x86.c: its macros put together assembler text.
 cp_ignore_asm=$cp_ignore,MACRO_ARG_REUSE,STRING_FRAGMENTS
+# Not asked of trace.h: its macros are laid out like the structs and functions
+# that they make.
+cp_ignore_trace=$cp_ignore,PARENTHESIS_ALIGNMENT,OPEN_ENDED_LINE
 
 checkpatch()
 {
@@ -216,9 +219,10 @@ whitespace()
 	return 0
 }
 
-mapfile -t plain_files < <(printf '%s\n' "${driver_files[@]}" | grep -v '/crc_x86\.c$')
+mapfile -t plain_files < <(printf '%s\n' "${driver_files[@]}" | grep -vE '/(crc_x86\.c|trace\.h)$')
 rule checkpatch checkpatch "$cp_ignore" "${plain_files[@]}"
 rule checkpatch_asm checkpatch "$cp_ignore_asm" drivers/rdma_soft/crc_x86.c
+rule checkpatch_trace checkpatch "$cp_ignore_trace" drivers/rdma_soft/trace.h
 rule checkpatch_compat checkpatch "$cp_ignore_compat" drivers/rdma_soft/compat/compat.h
 rule kernel_doc kernel_doc "${h_files[@]}"
 rule no_version_code no_version_code

@@ -9,6 +9,7 @@
 #include "build.h"
 #include "proto/psn.h"
 #include "timer.h"
+#include "trace.h"
 
 static int ack_send(struct rsoft_qp *qp, u8 opcode, u32 psn, u8 syn, u32 msn,
 		    u64 orig)
@@ -61,8 +62,10 @@ int rsoft_ack_nak(struct rsoft_qp *qp, enum rsoft_nak code)
 	qp->resp.ack_due = false;
 	err = ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, qp->resp.epsn,
 		       RSOFT_SYN_NAK | code, qp->resp.msn, 0);
-	if (!err)
+	if (!err) {
 		rsoft_qp_count(qp, RSOFT_CNT_NAK_SENT);
+		trace_rsoft_nak_sent(qp, qp->resp.epsn, code);
+	}
 	return err;
 }
 
@@ -72,6 +75,7 @@ void rsoft_ack_rnr(struct rsoft_qp *qp)
 	/* what follows the refused request is no gap */
 	qp->resp.nak_sent = true;
 	rsoft_qp_count(qp, RSOFT_CNT_RNR_SENT);
+	trace_rsoft_rnr_sent(qp, qp->resp.epsn, qp->min_rnr_enc);
 	ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, qp->resp.epsn,
 		 RSOFT_SYN_RNR | (qp->min_rnr_enc & RSOFT_SYN_VALUE_MASK),
 		 qp->resp.msn, 0);

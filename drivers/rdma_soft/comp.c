@@ -6,6 +6,7 @@
 #include "cursor.h"
 #include "req.h"
 #include "timer.h"
+#include "trace.h"
 
 /**
  * struct comp_run - one run of responses
@@ -75,6 +76,7 @@ static void comp_implied_nak(struct rsoft_qp *qp)
 		return;
 	req->nak_seen = true;
 	rsoft_qp_count(qp, RSOFT_CNT_IMPLIED_NAK);
+	trace_rsoft_implied_nak(qp, req->una);
 	rsoft_retry(qp, req->una);
 }
 
@@ -115,6 +117,7 @@ static void comp_nak(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	struct rsoft_swqe *wqe;
 
 	rsoft_qp_count(qp, RSOFT_CNT_NAK_RCVD);
+	trace_rsoft_nak_rcvd(qp, pkt->psn, code);
 	if (code == RSOFT_NAK_PSN) {
 		if (!comp_acked(qp, rsoft_psn_add(pkt->psn, RSOFT_PSN_MASK))) {
 			comp_implied_nak(qp);

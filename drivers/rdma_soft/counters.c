@@ -48,6 +48,7 @@ static const struct rdma_stat_desc descs[RSOFT_CNT_MAX] = {
 	[RSOFT_CNT_TX_REFUSED] = { .name = "tx_refused" },
 	[RSOFT_CNT_TX_NO_ROUTE] = { .name = "tx_no_route" },
 	[RSOFT_CNT_CQ_OVERFLOW] = { .name = "cq_overflows" },
+	[RSOFT_CNT_LINK_DOWNED] = { .name = "link_downed" },
 	[RSOFT_CNT_INJECTED] = { .name = "injected_faults" },
 	DROP(SHORT, "short"),
 	DROP(OPCODE, "opcode"),
@@ -74,6 +75,11 @@ static const struct rdma_stat_desc descs[RSOFT_CNT_MAX] = {
 /* A reason added without a name would be shown as an empty one. */
 static_assert(RSOFT_DROP_SHAPE + 1 == RSOFT_DROP_MAX);
 static_assert(RSOFT_CNT_INJECTED + 1 == RSOFT_CNT_DROP_BASE);
+
+const char *rsoft_counter_name(enum rsoft_counter id)
+{
+	return descs[id].name;
+}
 
 u64 rsoft_stats_sum(const struct rsoft_stats __percpu *stats,
 		    enum rsoft_counter id)

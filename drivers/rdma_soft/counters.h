@@ -49,6 +49,7 @@ enum rsoft_counter {
 	RSOFT_CNT_TX_REFUSED,		/* skbs refused by the IP layer */
 	RSOFT_CNT_TX_NO_ROUTE,		/* no route, or a GID not to be used */
 	RSOFT_CNT_CQ_OVERFLOW,
+	RSOFT_CNT_LINK_DOWNED,		/* the port went from ACTIVE to DOWN */
 	RSOFT_CNT_INJECTED,		/* faults by the injector's rules */
 	RSOFT_CNT_DROP_BASE,
 	RSOFT_CNT_MAX = RSOFT_CNT_DROP_BASE + RSOFT_DROP_MAX - 1,
@@ -72,6 +73,14 @@ static inline enum rsoft_counter rsoft_drop_counter(enum rsoft_drop why)
 {
 	return RSOFT_CNT_DROP_BASE + why - 1;
 }
+
+/**
+ * rsoft_counter_name() - name of a counter
+ * @id: counter
+ *
+ * Return: what `rdma statistic` calls it.
+ */
+const char *rsoft_counter_name(enum rsoft_counter id);
 
 /**
  * rsoft_stats_sum() - value of a counter over all CPUs

@@ -29,9 +29,11 @@
 #include "main.h"
 #include "mr.h"
 #include "pd.h"
+#include "pma.h"
 #include "proto/hdr.h"
 #include "qp.h"
 #include "qp_counter.h"
+#include "restrack.h"
 #include "ring.h"
 #include "srq.h"
 
@@ -272,6 +274,12 @@ static const struct ib_device_ops dev_ops = {
 	.destroy_qp = rsoft_destroy_qp,
 	.destroy_srq = rsoft_destroy_srq,
 	.disassociate_ucontext = rsoft_disassociate_ucontext,
+	.fill_res_cq_entry = rsoft_fill_res_cq,
+	.fill_res_mr_entry = rsoft_fill_res_mr,
+	.fill_res_qp_entry = rsoft_fill_res_qp,
+#ifdef RDMA_SOFT_HAVE_FILL_RES_SRQ_ENTRY
+	.fill_res_srq_entry = rsoft_fill_res_srq,
+#endif
 	.get_dev_fw_str = rsoft_get_fw_str,
 	.get_dma_mr = rsoft_get_dma_mr,
 	.get_hw_stats = rsoft_counters_get,
@@ -287,6 +295,7 @@ static const struct ib_device_ops dev_ops = {
 	.post_recv = rsoft_post_recv,
 	.post_send = rsoft_post_send,
 	.post_srq_recv = rsoft_post_srq_recv,
+	.process_mad = rsoft_process_mad,
 	.query_ah = rsoft_query_ah,
 	.query_device = rsoft_query_device,
 	.query_pkey = rsoft_query_pkey,
@@ -419,6 +428,8 @@ void rsoft_dev_port_event(struct rsoft_dev *dev)
 
 	if (xchg(&dev->port_state, now) == now)
 		return;
+	if (now != IB_PORT_ACTIVE)
+		rsoft_count(dev, RSOFT_CNT_LINK_DOWNED);
 	ev.event = now == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE :
 					   IB_EVENT_PORT_ERR;
 	ib_dispatch_event(&ev);

@@ -6,6 +6,7 @@
 #define RSOFT_DEVICE_H
 
 #include <linux/netdevice.h>
+#include <linux/tracepoint-defs.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
@@ -155,9 +156,23 @@ static inline void rsoft_count(struct rsoft_dev *dev, enum rsoft_counter id)
 	this_cpu_inc(dev->stats->c[id]);
 }
 
+DECLARE_TRACEPOINT(rsoft_drop);
+
+/**
+ * rsoft_trace_drop() - tell the tracepoint of drops
+ * @dev: device
+ * @qpn: QP, 0 if the packet belongs to none
+ * @why: reason
+ */
+void rsoft_trace_drop(const struct rsoft_dev *dev, u32 qpn,
+		      enum rsoft_drop why);
+
+/* A packet that belongs to no QP. */
 static inline void rsoft_count_drop(struct rsoft_dev *dev, enum rsoft_drop why)
 {
 	this_cpu_inc(dev->stats->c[rsoft_drop_counter(why)]);
+	if (tracepoint_enabled(rsoft_drop))
+		rsoft_trace_drop(dev, 0, why);
 }
 
 #endif

@@ -291,6 +291,32 @@ static void rsoft_link_go_live(struct rsoft_link *link, struct rsoft_dev *dev)
 	spin_unlock(&rsoft_links_lock);
 }
 
+/* The device of a live link, kept registered until ib_device_put(). */
+static struct rsoft_dev *rsoft_link_get_dev(const struct net_device *ndev)
+{
+	struct rsoft_dev *dev = NULL;
+	struct rsoft_link *link;
+
+	spin_lock(&rsoft_links_lock);
+	link = rsoft_link_find(ndev);
+	if (link && link->state == RSOFT_LINK_LIVE &&
+	    ib_device_try_get(&link->dev->ib_dev))
+		dev = link->dev;
+	spin_unlock(&rsoft_links_lock);
+	return dev;
+}
+
+static void rsoft_link_port_event(const struct net_device *ndev)
+{
+	struct rsoft_dev *dev = rsoft_link_get_dev(ndev);
+
+	if (!dev)
+		return;
+
+	rsoft_dev_port_event(dev);
+	ib_device_put(&dev->ib_dev);
+}
+
 static int rsoft_newlink(const char *name, struct net_device *ndev)
 {
 	struct rsoft_link *link;
@@ -320,6 +346,8 @@ static int rsoft_newlink(const char *name, struct net_device *ndev)
 		goto err_release_ns;
 
 	rsoft_link_go_live(link, dev);
+	/* what the notifier could not tell a link that was not live */
+	rsoft_link_port_event(ndev);
 	return 0;
 
 err_release_ns:
@@ -337,32 +365,6 @@ static struct rdma_link_ops rsoft_link_ops = {
 	.type = "rdma_soft",
 	.newlink = rsoft_newlink,
 };
-
-/* The device of a live link, kept registered until ib_device_put(). */
-static struct rsoft_dev *rsoft_link_get_dev(const struct net_device *ndev)
-{
-	struct rsoft_dev *dev = NULL;
-	struct rsoft_link *link;
-
-	spin_lock(&rsoft_links_lock);
-	link = rsoft_link_find(ndev);
-	if (link && link->state == RSOFT_LINK_LIVE &&
-	    ib_device_try_get(&link->dev->ib_dev))
-		dev = link->dev;
-	spin_unlock(&rsoft_links_lock);
-	return dev;
-}
-
-static void rsoft_link_port_event(const struct net_device *ndev)
-{
-	struct rsoft_dev *dev = rsoft_link_get_dev(ndev);
-
-	if (!dev)
-		return;
-
-	rsoft_dev_port_event(dev);
-	ib_device_put(&dev->ib_dev);
-}
 
 static void rsoft_link_ndev_gone(const struct net_device *ndev)
 {

@@ -13,6 +13,7 @@
 #include "req.h"
 #include "resp.h"
 #include "timer.h"
+#include "trace.h"
 
 /* Private WQEs of a user QP; the ring behind them may be longer. */
 #define SQ_WINDOW_USER 1024
@@ -247,7 +248,7 @@ int rsoft_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	mutex_lock(&qp->ctl);
 	spin_lock_irq(&qp->state_lock);
-	WRITE_ONCE(qp->state, RSOFT_QPS_RESET);
+	rsoft_qp_set_state(qp, RSOFT_QPS_RESET);
 	spin_unlock_irq(&qp->state_lock);
 	rsoft_engine_pause(&qp->send);
 	rsoft_engine_pause(&qp->recv);
@@ -317,6 +318,14 @@ void rsoft_qp_event(struct rsoft_qp *qp, enum ib_event_type type)
 		qp->ibqp.event_handler(&ev, qp->ibqp.qp_context);
 }
 
+void rsoft_qp_set_state(struct rsoft_qp *qp, enum rsoft_qps state)
+{
+	lockdep_assert_held(&qp->state_lock);
+	if (qp->state != state)
+		trace_rsoft_qp_state(qp, qp->state, state);
+	WRITE_ONCE(qp->state, state);
+}
+
 void rsoft_qp_error(struct rsoft_qp *qp)
 {
 	unsigned long flags;
@@ -325,7 +334,7 @@ void rsoft_qp_error(struct rsoft_qp *qp)
 	spin_lock_irqsave(&qp->state_lock, flags);
 	was = qp->state == RSOFT_QPS_RESET || qp->state == RSOFT_QPS_ERR;
 	if (!was)
-		WRITE_ONCE(qp->state, RSOFT_QPS_ERR);
+		rsoft_qp_set_state(qp, RSOFT_QPS_ERR);
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	if (was)
 		return;

@@ -302,6 +302,8 @@ static inline void rsoft_qp_count_add(struct rsoft_qp *qp,
 static inline void rsoft_qp_drop(struct rsoft_qp *qp, enum rsoft_drop why)
 {
 	rsoft_qp_count(qp, rsoft_drop_counter(why));
+	if (tracepoint_enabled(rsoft_drop))
+		rsoft_trace_drop(qp->dev, qp->qpn, why);
 }
 
 /**
@@ -333,6 +335,13 @@ struct rsoft_qp *rsoft_qp_gsi(struct rsoft_dev *dev);
  * Context: softirq.
  */
 void rsoft_qp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx, u8 opcode);
+
+/**
+ * rsoft_qp_set_state() - change the state of a QP
+ * @qp: QP; its state_lock is held
+ * @state: new state
+ */
+void rsoft_qp_set_state(struct rsoft_qp *qp, enum rsoft_qps state);
 
 /**
  * rsoft_qp_error() - move a QP to ERR from anywhere and start the flush

@@ -193,7 +193,7 @@ static void modify_state(struct rsoft_qp *qp, enum ib_qp_state next)
 	was = qp->state;
 	/* a fault may have come first; only RESET leaves ERR */
 	if (was != RSOFT_QPS_ERR || next == IB_QPS_RESET)
-		WRITE_ONCE(qp->state, (enum rsoft_qps)next);
+		rsoft_qp_set_state(qp, (enum rsoft_qps)next);
 	spin_unlock_irq(&qp->state_lock);
 
 	switch (next) {

@@ -11,6 +11,7 @@
 #include "inject.h"
 #include "req.h"
 #include "timer.h"
+#include "trace.h"
 
 /* Bytes without an acknowledgment that a QP may have under way. */
 #define REQ_WINDOW_BYTES	(512 * 1024)
@@ -147,7 +148,7 @@ static void req_error(struct rsoft_qp *qp)
 	}
 	spin_lock_irqsave(&qp->state_lock, flags);
 	if (qp->state == RSOFT_QPS_RTS)
-		WRITE_ONCE(qp->state, RSOFT_QPS_SQE);
+		rsoft_qp_set_state(qp, RSOFT_QPS_SQE);
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	rsoft_engine_post(&qp->send, RSOFT_EV_ERROR);
 }
@@ -473,8 +474,10 @@ static void req_advance(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
 {
 	struct rsoft_req *req = &qp->req;
 
-	if (rsoft_psn_diff(req->psn, req->psn_max) < 0)
+	if (rsoft_psn_diff(req->psn, req->psn_max) < 0) {
 		rsoft_qp_count(qp, RSOFT_CNT_RETRANSMITS);
+		trace_rsoft_retransmit(qp, req->psn);
+	}
 	if (rsoft_swqe_has_response(wqe)) {
 		wqe->asked_psn = req->psn;
 		req->psn = rsoft_psn_add(wqe->last_psn, 1);

@@ -6,6 +6,7 @@
 #include "build.h"
 #include "req.h"
 #include "timer.h"
+#include "trace.h"
 
 #define RNR_RETRY_FOREVER 7
 
@@ -40,6 +41,7 @@ void rsoft_retry(struct rsoft_qp *qp, u32 psn)
 		return;
 	}
 	req->retry_left--;
+	trace_rsoft_retry(qp, psn);
 	req->extended = 0;
 	rsoft_req_rewind(qp, psn);
 	/* the peer gets a full time-out from now on */
@@ -71,6 +73,7 @@ void rsoft_retry_timeout(struct rsoft_qp *qp)
 	if (retry_extend(qp))
 		return;
 	rsoft_qp_count(qp, RSOFT_CNT_ACK_TIMEOUTS);
+	trace_rsoft_timeout(qp, req->una);
 	req->tx_wait = false;
 	rsoft_retry(qp, req->una);
 }
@@ -80,6 +83,7 @@ void rsoft_retry_rnr(struct rsoft_qp *qp, u32 psn, u8 enc)
 	struct rsoft_req *req = &qp->req;
 
 	rsoft_qp_count(qp, RSOFT_CNT_RNR_RCVD);
+	trace_rsoft_rnr_rcvd(qp, psn, enc);
 	if (req->rnr_wait)
 		return;
 	if (qp->rnr_retry != RNR_RETRY_FOREVER) {
