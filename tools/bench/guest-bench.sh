@@ -13,7 +13,9 @@
 #
 #   @  round  driver  id  ok|failed  last row of figures
 #
-# and copies the output of all programs to /out/log.
+# and copies the output of all programs to /out/log. With BENCH_MARK=PROGRAM, PROGRAM runs
+# before and after each measurement, and the kernel's symbols go to /out/kallsyms (for
+# rdma-soft-profile).
 
 set -u
 # shellcheck source=selftests/vm/guest-lib.sh
@@ -99,6 +101,8 @@ measure()
 		err "$part $id: moved $bytes bytes but only $crossed crossed the veth pair"
 }
 
+mark() { [ -z "${BENCH_MARK:-}" ] || "$BENCH_MARK"; }
+
 # Read every program once: the first start waits for the host's disk.
 for p in ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_read_lat ib_atomic_lat ib_write_lat cmtime iperf3 awk timeout; do
 	$p --help
@@ -108,7 +112,11 @@ failed=0
 while IFS=$'\t' read -r -u 3 round d r id how bytes program srv cli; do
 	[ "$d $r" = "$driver $rig" ] || enter_rig "$d" "$r"
 	part=$round-$d
-	if measure "$id" "$how" "$bytes" "$program" "$srv" "$cli"; then
+	mark
+	measure "$id" "$how" "$bytes" "$program" "$srv" "$cli"
+	status=$?
+	mark
+	if [ $status = 0 ]; then
 		status=ok
 	else
 		status=failed failed=1
@@ -118,5 +126,6 @@ while IFS=$'\t' read -r -u 3 round d r id how bytes program srv cli; do
 	fi
 	printf '@\t%s\t%s\t%s\t%s\t%s\n' "$round" "$d" "$id" $status "$(figures "$id" "$how" 2>/dev/null)"
 done 3<"$1"
+[ -z "${BENCH_MARK:-}" ] || cat /proc/kallsyms >/out/kallsyms
 leave
 exit $failed
