@@ -165,28 +165,33 @@ static void *tx_room(struct rsoft_tx *tx, u32 wire)
 	return page_address(frag->page) + frag->offset;
 }
 
+/* @bytes of this CPU's fragment become part of the skb. */
+static void tx_commit_frag(struct sk_buff *skb, u32 bytes)
+{
+	struct page_frag *frag = this_cpu_ptr(&tx_pages.frag);
+	int n = skb_shinfo(skb)->nr_frags;
+
+	if (skb_can_coalesce(skb, n, frag->page, frag->offset)) {
+		skb_frag_size_add(&skb_shinfo(skb)->frags[n - 1], bytes);
+	} else {
+		get_page(frag->page);
+		skb_fill_page_desc(skb, n, frag->page, frag->offset, bytes);
+	}
+	frag->offset += bytes;
+	skb->len += bytes;
+	skb->data_len += bytes;
+	skb->truesize += bytes;
+}
+
 /* The bytes at tx_room() become part of the skb. */
 static void tx_commit(struct rsoft_tx *tx, void *at, u32 wire)
 {
-	struct page_frag *frag = this_cpu_ptr(&tx_pages.frag);
 	struct sk_buff *skb = tx->skb;
-	int n = skb_shinfo(skb)->nr_frags;
 
-	if (at == skb_tail_pointer(skb) && !n) {
+	if (at == skb_tail_pointer(skb) && !skb_shinfo(skb)->nr_frags)
 		skb_put(skb, wire);
-	} else {
-		if (skb_can_coalesce(skb, n, frag->page, frag->offset)) {
-			skb_frag_size_add(&skb_shinfo(skb)->frags[n - 1], wire);
-		} else {
-			get_page(frag->page);
-			skb_fill_page_desc(skb, n, frag->page, frag->offset,
-					   wire);
-		}
-		frag->offset += wire;
-		skb->len += wire;
-		skb->data_len += wire;
-		skb->truesize += wire;
-	}
+	else
+		tx_commit_frag(skb, wire);
 	if (wire < tx->seg_size)
 		tx->closed = true;
 	tx->nsegs++;
@@ -209,18 +214,15 @@ static enum rsoft_access tx_gather(u8 *to, struct rsoft_cursor *c, u32 len)
 	return RSOFT_ACCESS_OK;
 }
 
-/* CRC state in front of the BTH at @at; computed anew if the length differs. */
-static u32 tx_icrc_start(struct rsoft_tx *tx, const u8 *at, u32 wire)
+/* CRC state in front of a BTH with ID 0; computed anew if the length differs. */
+static u32 tx_icrc_base(struct rsoft_tx *tx, u32 wire)
 {
-	const struct rsoft_flow *flow = &tx->path->flow;
-
 	if (tx->icrc_len != wire || tx->icrc_path != tx->path) {
-		tx->icrc_base = rsoft_crc_base(flow, wire);
+		tx->icrc_base = rsoft_crc_base(&tx->path->flow, wire);
 		tx->icrc_len = wire;
 		tx->icrc_path = tx->path;
 	}
-	return rsoft_icrc_start(&rsoft_icrc_tab, tx->icrc_base, flow->ipv6,
-				tx->e->ip_id + tx->nsegs, at);
+	return tx->icrc_base;
 }
 
 /* Headers, payload, pad and iCRC to @at. */
@@ -238,7 +240,9 @@ static enum rsoft_access tx_write(struct rsoft_tx *tx, u8 *at, u32 wire,
 		return why;
 	memset(at + hdr + len, 0, pkt->pad);
 	/* of the copy, which the program cannot change any more */
-	crc = tx_icrc_start(tx, at, wire);
+	crc = rsoft_icrc_start(&rsoft_icrc_tab, tx_icrc_base(tx, wire),
+			       tx->path->flow.ipv6, tx->e->ip_id + tx->nsegs,
+			       at);
 	if (!tx->fast)
 		tx->fast = rsoft_crc_enter(wire);
 	crc = rsoft_crc_add(tx->fast, crc, at, wire - RSOFT_ICRC_LEN);
@@ -273,6 +277,135 @@ int rsoft_tx_packet(struct rsoft_tx *tx, struct rsoft_path *path,
 	return 0;
 
 undo:
+	if (started) {
+		kfree_skb(tx->skb);
+		tx->skb = NULL;
+	}
+	return *why == RSOFT_ACCESS_OK ? -EAGAIN : -EACCES;
+}
+
+/**
+ * struct tx_alike - packets that differ in PSN and IPv4 ID only
+ * @bth: the first bytes of their BTH
+ * @state: CRC state behind the BTH for PSN 0 and ID 0
+ * @psn: PSN of the next one
+ * @ip_id: its IPv4 ID
+ * @len: payload bytes of each
+ */
+struct tx_alike {
+	u8 bth[RSOFT_HDR_MAX];
+	u32 state;
+	u32 psn;
+	u16 ip_id;
+	u32 len;
+};
+
+static void tx_alike_init(struct rsoft_tx *tx, struct tx_alike *l,
+			  struct rsoft_pkt *pkt, u32 len, u32 wire)
+{
+	pkt->pad = 0;
+	rsoft_hdr_encode(l->bth, pkt);
+	l->state = rsoft_crc_alike(tx_icrc_base(tx, wire), l->bth);
+	l->psn = pkt->psn;
+	l->ip_id = tx->e->ip_id + tx->nsegs;
+	l->len = len;
+	if (!tx->fast)
+		tx->fast = rsoft_crc_enter(wire);
+}
+
+/* One packet to @at. The CRC is that of the copy, as in tx_write(). */
+static enum rsoft_access tx_alike_write(struct rsoft_tx *tx, u8 *at,
+					struct tx_alike *l,
+					struct rsoft_cursor *c)
+{
+	struct rsoft_bth *bth = (struct rsoft_bth *)at;
+	enum rsoft_access why = RSOFT_ACCESS_OK;
+	u32 left = l->len, run, crc;
+	const void *from;
+	__le32 icrc;
+
+	memcpy(at, l->bth, RSOFT_HDR_LIKE);
+	bth->apsn = cpu_to_be32(l->psn);
+	crc = rsoft_icrc_like(&rsoft_icrc_tab, l->state, tx->path->flow.ipv6,
+			      l->ip_id, l->psn);
+	at += sizeof(*bth);
+	while (left) {
+		from = rsoft_cursor_next(c, left, &run, &why);
+		if (!from)
+			return why;
+		crc = rsoft_crc_copy(tx->fast, crc, at, from, run);
+		at += run;
+		left -= run;
+	}
+	icrc = rsoft_icrc_final(crc);
+	memcpy(at, &icrc, sizeof(icrc));
+	l->psn = (l->psn + 1) & RSOFT_QPN_MASK;
+	l->ip_id++;
+	return RSOFT_ACCESS_OK;
+}
+
+/* As many as lie behind each other in this CPU's fragment. */
+static u32 tx_alike_piece(struct rsoft_tx *tx, struct tx_alike *l,
+			  struct rsoft_cursor *c, u32 wire, u32 count,
+			  enum rsoft_access *why)
+{
+	struct sk_buff *skb = tx->skb;
+	int frags = skb_shinfo(skb)->nr_frags;
+	struct page_frag *frag = tx_frag(wire);
+	u32 n = 0;
+	u8 *at;
+
+	if (!frag || (frags == MAX_SKB_FRAGS &&
+		      !skb_can_coalesce(skb, frags, frag->page, frag->offset)))
+		return 0;
+	at = page_address(frag->page) + frag->offset;
+	count = min(count, (frag->size - frag->offset) / wire);
+	while (n < count) {
+		*why = tx_alike_write(tx, at, l, c);
+		if (*why != RSOFT_ACCESS_OK)
+			break;
+		at += wire;
+		n++;
+	}
+	if (n) {
+		tx_commit_frag(skb, n * wire);
+		tx->nsegs += n;
+	}
+	return n;
+}
+
+/* Packets of this size that may still join the batch. */
+static u32 tx_alike_room(const struct rsoft_tx *tx, u32 wire)
+{
+	if (wire < tx->seg_size)
+		return 1;
+	return min(tx->max_segs - tx->nsegs,
+		   (u32)(RSOFT_TX_MAX - tx->skb->len) / wire);
+}
+
+int rsoft_tx_alike(struct rsoft_tx *tx, struct rsoft_path *path,
+		   struct rsoft_pkt *pkt, struct rsoft_cursor *c, u32 len,
+		   u32 count, enum rsoft_access *why)
+{
+	u32 wire = tx_wire_len(pkt->info, len);
+	bool started = !tx->skb;
+	struct tx_alike l;
+	u32 done = 0, n;
+
+	if (started && tx_start(tx, path, wire))
+		return -EAGAIN;
+	*why = RSOFT_ACCESS_OK;
+	tx_alike_init(tx, &l, pkt, len, wire);
+	count = min(count, tx_alike_room(tx, wire));
+	do {
+		n = tx_alike_piece(tx, &l, c, wire, count - done, why);
+		done += n;
+	} while (n && done < count && *why == RSOFT_ACCESS_OK);
+	if (done && wire < tx->seg_size)
+		tx->closed = true;
+	/* what stopped it stops the next one too */
+	if (done)
+		return done;
 	if (started) {
 		kfree_skb(tx->skb);
 		tx->skb = NULL;

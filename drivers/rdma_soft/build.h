@@ -84,6 +84,27 @@ int rsoft_tx_packet(struct rsoft_tx *tx, struct rsoft_path *path,
 		    enum rsoft_access *why);
 
 /**
+ * rsoft_tx_alike() - add packets from the middle of a message
+ * @tx: batch; rsoft_tx_fits() or empty
+ * @path: where the packets go
+ * @pkt: header fields of the first; those of the others differ in the PSN
+ *       only, which counts up. No extension header, no AckReq
+ * @c: payload, at its place
+ * @len: payload bytes of each packet, a multiple of four
+ * @count: how many at most, at least 1
+ * @why: set to the rule that was broken if the result is -EACCES
+ *
+ * Context: BH disabled.
+ *
+ * Return: packets added, at least 1, fewer than @count where the batch ends;
+ * -EAGAIN without memory; -EACCES if the payload of the first may not be read.
+ * On error the batch is as before, and @c is to be placed anew.
+ */
+int rsoft_tx_alike(struct rsoft_tx *tx, struct rsoft_path *path,
+		   struct rsoft_pkt *pkt, struct rsoft_cursor *c, u32 len,
+		   u32 count, enum rsoft_access *why);
+
+/**
  * rsoft_tx_flush() - hand the skb under construction to the stack
  * @tx: batch; empty afterwards
  * @refused: times in a row that the stack refused; counted here

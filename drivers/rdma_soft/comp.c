@@ -15,7 +15,7 @@
  */
 struct comp_run {
 	struct rsoft_cursor c;
-	const struct rsoft_swqe *wqe;
+	struct rsoft_swqe *wqe;
 };
 
 /* Everything before @una is acknowledged; catch up a requester gone back. */
@@ -269,8 +269,35 @@ static bool comp_starts_right(const struct rsoft_swqe *wqe,
 	return pkt->psn != wqe->first_psn;
 }
 
+/*
+ * The response goes on: packets that are like the last one, at the PSN expected,
+ * are the next piece of the same READ. What is not as expected in any way is left
+ * as it is and goes the long way.
+ */
+static void comp_middle(struct rsoft_qp *qp, struct comp_run *run,
+			const struct rsoft_pkt *pkt, struct rsoft_rx *rx)
+{
+	struct rsoft_swqe *wqe = run->wqe;
+	u32 psn = wqe->resp_psn;
+	u32 len = pkt->payload_len;
+	const u8 *data;
+
+	while (rsoft_psn_diff(wqe->last_psn, psn) > 0) {
+		data = rsoft_rx_alike(rx, pkt, psn);
+		if (!data || !rsoft_cursor_put(&run->c, data, len))
+			break;
+		rsoft_rx_take(rx);
+		psn = rsoft_psn_add(psn, 1);
+	}
+	rsoft_rx_settle(rx);
+	if (psn == wqe->resp_psn)
+		return;
+	wqe->resp_psn = psn;
+	comp_set_una(qp, psn);
+}
+
 static void comp_read(struct rsoft_qp *qp, struct comp_run *run,
-		      const struct rsoft_pkt *pkt, const struct rsoft_rx *rx,
+		      const struct rsoft_pkt *pkt, struct rsoft_rx *rx,
 		      u32 payload)
 {
 	struct rsoft_swqe *wqe = comp_expected(qp, pkt);
@@ -296,6 +323,8 @@ static void comp_read(struct rsoft_qp *qp, struct comp_run *run,
 	comp_set_una(qp, wqe->resp_psn);
 	if (end)
 		comp_done(qp, wqe);
+	else if (!(pkt->info->flags & RSOFT_PKT_START))
+		comp_middle(qp, run, pkt, rx);
 }
 
 static void comp_atomic(struct rsoft_qp *qp, struct comp_run *run,
@@ -333,7 +362,7 @@ static void comp_atomic(struct rsoft_qp *qp, struct comp_run *run,
 }
 
 static void comp_packet(struct rsoft_qp *qp, struct comp_run *run,
-			const struct rsoft_pkt *pkt, const struct rsoft_rx *rx,
+			const struct rsoft_pkt *pkt, struct rsoft_rx *rx,
 			u32 payload)
 {
 	if (qp->ibqp.qp_type != IB_QPT_RC ||

@@ -11,6 +11,7 @@
 #include <linux/init.h>
 #include <linux/jump_label.h>
 #include <linux/kernel.h>
+#include <linux/string.h>
 
 #include "crc_x86.h"
 
@@ -27,7 +28,7 @@ static u32 crc_plain(u32 crc, const u8 *p, size_t len)
 static bool crc_x86_agrees(void)
 {
 	static const u32 seeds[] = { ~0u, 0, 0x12345678 };
-	u8 src[3 * RSOFT_CRC_X86_MIN + 19];
+	u8 src[5 * RSOFT_CRC_X86_MIN + 19], dst[sizeof(src)];
 	size_t i, len;
 	bool ok = true;
 
@@ -40,6 +41,11 @@ static bool crc_x86_agrees(void)
 			u32 want = crc32_le(seeds[i], src + i, len);
 
 			ok &= rsoft_crc_x86(seeds[i], src + i, len) == want;
+			if (len % RSOFT_CRC_X86_MIN)
+				continue;
+			ok &= rsoft_crc_x86_copy(seeds[i], dst, src + i,
+						 len) == want;
+			ok &= !memcmp(dst, src + i, len);
 		}
 	}
 	rsoft_crc_x86_leave();
@@ -70,6 +76,28 @@ u32 rsoft_crc_add(bool fast, u32 crc, const void *p, size_t len)
 	if (fast && len >= RSOFT_CRC_X86_MIN)
 		return rsoft_crc_x86(crc, p, len);
 	return crc32_le(crc, p, len);
+}
+
+u32 rsoft_crc_copy(bool fast, u32 crc, void *to, const void *from, size_t len)
+{
+	size_t whole = fast ? len & ~(size_t)(RSOFT_CRC_X86_MIN - 1) : 0;
+
+	if (whole)
+		crc = rsoft_crc_x86_copy(crc, to, from, whole);
+	if (whole == len)
+		return crc;
+	to += whole;
+	memcpy(to, from + whole, len - whole);
+	return rsoft_crc_add(fast, crc, to, len - whole);
+}
+
+u32 rsoft_crc_alike(u32 base, const u8 *bth)
+{
+	u8 any[sizeof(struct rsoft_bth)] = {};
+
+	memcpy(any, bth, RSOFT_HDR_LIKE);
+	base = rsoft_icrc_start(&rsoft_icrc_tab, base, true, 0, any);
+	return crc32_le(base, any, sizeof(any));
 }
 
 u32 rsoft_crc_base(const struct rsoft_flow *flow, u32 len)

@@ -55,6 +55,30 @@ void rsoft_crc_leave(bool fast);
 u32 rsoft_crc_add(bool fast, u32 crc, const void *p, size_t len);
 
 /**
+ * rsoft_crc_copy() - copy bytes, and go on with a CRC-32 over the copy
+ * @fast: from rsoft_crc_enter(), or false
+ * @crc: state so far
+ * @to: where the bytes go
+ * @from: bytes; each is read once, so that what somebody else writes there
+ *        meanwhile is either in both copy and CRC or in neither
+ * @len: number of bytes
+ *
+ * Context: any.
+ *
+ * Return: the state, not inverted.
+ */
+u32 rsoft_crc_copy(bool fast, u32 crc, void *to, const void *from, size_t len);
+
+/**
+ * rsoft_crc_alike() - iCRC state behind the BTH of packets that are alike
+ * @base: from rsoft_crc_base(), for their length
+ * @bth: the BTH of one of them; AckReq and PSN are not looked at
+ *
+ * Return: what rsoft_icrc_like() needs.
+ */
+u32 rsoft_crc_alike(u32 base, const u8 *bth);
+
+/**
  * rsoft_crc_base() - iCRC state in front of the BTH, but for the IPv4 ID
  * @flow: outer headers
  * @len: bytes from BTH to iCRC, both included

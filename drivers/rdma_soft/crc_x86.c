@@ -45,11 +45,40 @@ static const u32 low_32[4] __aligned(16) = { ~0u, 0, 0, 0 };
 	FOLD(k, x)							\
 	"vpxor " off "(%[p]), %%xmm" x ", %%xmm" x "\n\t"
 
+/* ... 64 bytes in four lanes. */
+#define TAKE_64(off)							\
+	TAKE("0", "1", off "+0")					\
+	TAKE("0", "2", off "+16")					\
+	TAKE("0", "3", off "+32")					\
+	TAKE("0", "4", off "+48")
+
+/* The same, and copy them to %[p] + %[to]. */
+#define COPY(x, off)							\
+	"vmovdqu " off "(%[p]), %%xmm" x "\n\t"				\
+	"vmovdqu %%xmm" x ", " off "(%[p], %[to])\n\t"
+
+#define TAKE_COPY(k, x, off)						\
+	COPY("6", off)							\
+	FOLD(k, x)							\
+	"vpxor %%xmm6, %%xmm" x ", %%xmm" x "\n\t"
+
+#define TAKE_COPY_64(off)						\
+	TAKE_COPY("0", "1", off "+0")					\
+	TAKE_COPY("0", "2", off "+16")					\
+	TAKE_COPY("0", "3", off "+32")					\
+	TAKE_COPY("0", "4", off "+48")
+
 #define START								\
 	"vmovdqu 0(%[p]), %%xmm1\n\t"					\
 	"vmovdqu 16(%[p]), %%xmm2\n\t"					\
 	"vmovdqu 32(%[p]), %%xmm3\n\t"					\
 	"vmovdqu 48(%[p]), %%xmm4\n\t"
+
+#define START_COPY							\
+	COPY("1", "0")							\
+	COPY("2", "16")							\
+	COPY("3", "32")							\
+	COPY("4", "48")
 
 #define NEXT(n)	"add $" n ", %[p]\n\t" "sub $" n ", %[len]\n\t"
 
@@ -87,28 +116,35 @@ static const u32 low_32[4] __aligned(16) = { ~0u, 0, 0, 0 };
 	"vpxor %%xmm2, %%xmm1, %%xmm1\n\t"				\
 	"vpextrd $1, %%xmm1, %[crc]\n\t"
 
-/* Four lanes over 64 bytes a turn, then one lane over 16 bytes a turn. */
-#define BODY								\
-	START								\
+/* Four lanes, 128 bytes a turn, then the 64 that may be left. */
+#define LANES(start, take)						\
+	start								\
 	"vmovd %[crc], %%xmm0\n\t"					\
 	"vpxor %%xmm0, %%xmm1, %%xmm1\n\t"				\
 	"vmovdqa %[k512], %%xmm0\n\t"					\
 	NEXT("64")							\
-	"cmp $64, %[len]\n\t"						\
+	"cmp $128, %[len]\n\t"						\
 	"jb 2f\n\t"							\
 	"1:\n\t"							\
-	TAKE("0", "1", "0")						\
-	TAKE("0", "2", "16")						\
-	TAKE("0", "3", "32")						\
-	TAKE("0", "4", "48")						\
-	NEXT("64")							\
-	"cmp $64, %[len]\n\t"						\
+	take("0")							\
+	take("64")							\
+	NEXT("128")							\
+	"cmp $128, %[len]\n\t"						\
 	"jae 1b\n\t"							\
 	"2:\n\t"							\
+	"cmp $64, %[len]\n\t"						\
+	"jb 6f\n\t"							\
+	take("0")							\
+	NEXT("64")							\
+	"6:\n\t"							\
 	"vmovdqa %[k128], %%xmm0\n\t"					\
 	FOLD("0", "1") "vpxor %%xmm2, %%xmm1, %%xmm1\n\t"		\
 	FOLD("0", "1") "vpxor %%xmm3, %%xmm1, %%xmm1\n\t"		\
-	FOLD("0", "1") "vpxor %%xmm4, %%xmm1, %%xmm1\n\t"		\
+	FOLD("0", "1") "vpxor %%xmm4, %%xmm1, %%xmm1\n\t"
+
+/* ... then one lane over 16 bytes a turn. */
+#define BODY								\
+	LANES(START, TAKE_64)						\
 	"cmp $16, %[len]\n\t"						\
 	"jb 4f\n\t"							\
 	"3:\n\t"							\
@@ -152,6 +188,15 @@ u32 rsoft_crc_x86(u32 crc, const void *p, size_t len)
 	asm volatile(BODY
 		     : [crc] "+r" (crc), [p] "+r" (p), [len] "+r" (len)
 		     : CONSTANTS, [sh] "r" (shifts)
+		     : "memory", "cc");
+	return crc;
+}
+
+u32 rsoft_crc_x86_copy(u32 crc, void *to, const void *from, size_t len)
+{
+	asm volatile(LANES(START_COPY, TAKE_COPY_64) REDUCE
+		     : [crc] "+r" (crc), [p] "+r" (from), [len] "+r" (len)
+		     : CONSTANTS, [to] "r" (to - from)
 		     : "memory", "cc");
 	return crc;
 }

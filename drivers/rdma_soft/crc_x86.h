@@ -46,6 +46,19 @@ void rsoft_crc_x86_leave(void);
  */
 u32 rsoft_crc_x86(u32 crc, const void *p, size_t len);
 
+/**
+ * rsoft_crc_x86_copy() - copy, and go on with a CRC over the copy
+ * @crc: state so far
+ * @to: where the bytes go
+ * @from: bytes, each read once
+ * @len: how many, a multiple of RSOFT_CRC_X86_MIN, not 0
+ *
+ * Context: inside a section.
+ *
+ * Return: the state.
+ */
+u32 rsoft_crc_x86_copy(u32 crc, void *to, const void *from, size_t len);
+
 #else
 
 static inline bool rsoft_crc_x86_usable(void)
@@ -63,6 +76,12 @@ static inline void rsoft_crc_x86_leave(void)
 }
 
 static inline u32 rsoft_crc_x86(u32 crc, const void *p, size_t len)
+{
+	return crc;
+}
+
+static inline u32 rsoft_crc_x86_copy(u32 crc, void *to, const void *from,
+				     size_t len)
 {
 	return crc;
 }

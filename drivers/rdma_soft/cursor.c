@@ -6,6 +6,9 @@
  */
 #include "cursor.h"
 
+/* Bytes for which a translation is made at once. */
+#define CURSOR_AHEAD	(32 * 1024u)
+
 void rsoft_cursor_init(struct rsoft_cursor *c, struct ib_pd *pd,
 		       const struct rsoft_sge *sge, u32 num, u32 need)
 {
@@ -23,12 +26,12 @@ void rsoft_cursor_release(struct rsoft_cursor *c)
 {
 	rsoft_mem_put(c->mr);
 	c->mr = NULL;
+	c->ready = 0;
 }
 
-void rsoft_cursor_seek(struct rsoft_cursor *c, u64 pos)
+void rsoft_cursor_move(struct rsoft_cursor *c, u64 pos)
 {
-	if (c->pos == pos)
-		return;
+	c->ready = 0;
 	if (pos < c->pos) {
 		rsoft_cursor_release(c);
 		c->idx = 0;
@@ -54,14 +57,15 @@ void rsoft_cursor_seek(struct rsoft_cursor *c, u64 pos)
 	c->pos = pos;
 }
 
-void *rsoft_cursor_next(struct rsoft_cursor *c, u32 want, u32 *run,
+void *rsoft_cursor_find(struct rsoft_cursor *c, u32 want, u32 *run,
 			enum rsoft_access *why)
 {
 	const struct rsoft_sge *sge;
-	void *at;
+	u32 found;
+	u8 *at;
 
 	if (c->flat) {
-		at = (void *)(c->flat + c->pos);
+		at = (u8 *)c->flat + c->pos;
 		c->pos += want;
 		*run = want;
 		return at;
@@ -84,9 +88,31 @@ void *rsoft_cursor_next(struct rsoft_cursor *c, u32 want, u32 *run,
 			return NULL;
 		}
 	}
+	/* look ahead: whoever walks a message comes back for what follows */
 	at = rsoft_mem_at(c->mr, sge->addr + c->off,
-			  min(want, sge->len - c->off), run);
+			  min(max(want, CURSOR_AHEAD), sge->len - c->off),
+			  &found);
+	*run = min(want, found);
 	c->off += *run;
 	c->pos += *run;
+	c->at = at + *run;
+	c->ready = found - *run;
 	return at;
+}
+
+bool rsoft_cursor_put(struct rsoft_cursor *c, const u8 *data, u32 len)
+{
+	enum rsoft_access why;
+	void *to;
+	u32 n;
+
+	while (len) {
+		to = rsoft_cursor_next(c, len, &n, &why);
+		if (!to)
+			return false;
+		memcpy(to, data, n);
+		data += n;
+		len -= n;
+	}
+	return true;
 }

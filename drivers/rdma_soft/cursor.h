@@ -19,6 +19,8 @@
  * @need: RSOFT_ACC_* that each access needs
  * @mr: region of piece @idx, held, NULL if not looked up yet
  * @flat: if not NULL the memory is this buffer and @sge is not used
+ * @at: address of the byte at @pos, if @ready is not 0
+ * @ready: bytes from @pos on that are known to lie in one piece from @at on
  */
 struct rsoft_cursor {
 	struct ib_pd *pd;
@@ -30,6 +32,8 @@ struct rsoft_cursor {
 	u32 need;
 	struct rsoft_mr *mr;
 	const u8 *flat;
+	u8 *at;
+	u32 ready;
 };
 
 /**
@@ -50,6 +54,11 @@ void rsoft_cursor_init(struct rsoft_cursor *c, struct ib_pd *pd,
  */
 void rsoft_cursor_flat(struct rsoft_cursor *c, const void *buf);
 
+/* What the functions below do when it is not at hand. */
+void rsoft_cursor_move(struct rsoft_cursor *c, u64 pos);
+void *rsoft_cursor_find(struct rsoft_cursor *c, u32 want, u32 *run,
+			enum rsoft_access *why);
+
 /**
  * rsoft_cursor_seek() - move to an offset
  * @c: cursor
@@ -57,7 +66,11 @@ void rsoft_cursor_flat(struct rsoft_cursor *c, const void *buf);
  *
  * Cheap if @pos is where the cursor is.
  */
-void rsoft_cursor_seek(struct rsoft_cursor *c, u64 pos);
+static inline void rsoft_cursor_seek(struct rsoft_cursor *c, u64 pos)
+{
+	if (c->pos != pos)
+		rsoft_cursor_move(c, pos);
+}
 
 /**
  * rsoft_cursor_next() - address of the bytes at the cursor, and move past them
@@ -68,8 +81,31 @@ void rsoft_cursor_seek(struct rsoft_cursor *c, u64 pos);
  *
  * Return: kernel address, NULL if the access is refused or the list ends.
  */
-void *rsoft_cursor_next(struct rsoft_cursor *c, u32 want, u32 *run,
-			enum rsoft_access *why);
+static inline void *rsoft_cursor_next(struct rsoft_cursor *c, u32 want,
+				      u32 *run, enum rsoft_access *why)
+{
+	void *at = c->at;
+
+	if (c->ready < want)
+		return rsoft_cursor_find(c, want, run, why);
+	c->at += want;
+	c->ready -= want;
+	c->off += want;
+	c->pos += want;
+	*run = want;
+	return at;
+}
+
+/**
+ * rsoft_cursor_put() - copy bytes to the cursor, and move past them
+ * @c: cursor
+ * @data: bytes
+ * @len: how many
+ *
+ * Return: true; false if the access is refused or the list ends, then a part
+ * may be copied.
+ */
+bool rsoft_cursor_put(struct rsoft_cursor *c, const u8 *data, u32 len);
 
 /**
  * rsoft_cursor_release() - let go of the region held

@@ -78,6 +78,8 @@ struct rsoft_in {
  * @len: their bytes, 0 if there are none
  * @ip_id: IPv4 ID of the first
  * @walk: where the last packet was found
+ * @last: BTH of the last packet, NULL if it does not lie in one piece
+ * @end: end of the piece that holds it
  */
 struct rsoft_run {
 	u32 qpn;
@@ -87,6 +89,8 @@ struct rsoft_run {
 	u32 len;
 	u16 ip_id;
 	struct rsoft_walk walk;
+	const u8 *last;
+	const u8 *end;
 };
 
 /* --- outer headers ------------------------------------------------------ */
@@ -251,11 +255,12 @@ static void rsoft_run_deliver(const struct rsoft_in *in,
 /* --- bytes in place ------------------------------------------------------ */
 
 /*
- * The @len bytes at @off if they lie in one piece, else NULL. Packets are taken
- * in order, so the search goes on where it ended.
+ * The @len bytes at @off if they lie in one piece, else NULL. @end is set to the
+ * end of that piece. Packets are taken in order, so the search goes on where it
+ * ended.
  */
 static const u8 *rsoft_piece(const struct sk_buff *skb, struct rsoft_walk *walk,
-			     u32 off, u32 len)
+			     u32 off, u32 len, const u8 **end)
 {
 	const struct skb_shared_info *shinfo = skb_shinfo(skb);
 	u32 head = skb_headlen(skb);
@@ -263,8 +268,10 @@ static const u8 *rsoft_piece(const struct sk_buff *skb, struct rsoft_walk *walk,
 	const u8 *base;
 	u32 in;
 
-	if (off + len <= head)
+	if (off + len <= head) {
+		*end = skb->data + head;
 		return skb->data + off;
+	}
 	if (!walk->off)
 		walk->off = head;
 	for (; walk->frag < shinfo->nr_frags; walk->frag++) {
@@ -274,6 +281,7 @@ static const u8 *rsoft_piece(const struct sk_buff *skb, struct rsoft_walk *walk,
 		in = off - walk->off;
 		if (in < skb_frag_size(frag)) {
 			base = skb_frag_address_safe(frag);
+			*end = base + skb_frag_size(frag);
 			return base && in + len <= skb_frag_size(frag) ?
 			       base + in : NULL;
 		}
@@ -294,9 +302,13 @@ static void rsoft_run_add(const struct rsoft_in *in, struct rsoft_run *run,
 	u8 opcode;
 	u32 qpn;
 
-	if (len >= RSOFT_RX_MIN)
-		bth = rsoft_piece(in->skb, &run->walk, off, sizeof(buf)) ?:
+	run->last = NULL;
+	if (len >= RSOFT_RX_MIN) {
+		run->last = rsoft_piece(in->skb, &run->walk, off, sizeof(buf),
+					&run->end);
+		bth = run->last ?:
 		      skb_header_pointer(in->skb, off, sizeof(buf), buf);
+	}
 	if (!bth) {
 		if (run->len)
 			rsoft_run_deliver(in, run);
@@ -321,6 +333,32 @@ static void rsoft_run_add(const struct rsoft_in *in, struct rsoft_run *run,
 	run->off = off;
 	run->len = len;
 	run->ip_id = ip_id;
+}
+
+/*
+ * Add those whole packets behind the one added last, @left bytes at most, that
+ * have its QPN and opcode and begin in the same piece. Returns how many.
+ */
+static u32 rsoft_run_more(const struct rsoft_in *in, struct rsoft_run *run,
+			  u32 left)
+{
+	const u8 *p = run->last;
+	u32 room, n = 0;
+
+	if (!p)
+		return 0;
+	room = run->end - p;
+	while (left >= in->seg_size &&
+	       room >= in->seg_size + sizeof(struct rsoft_bth)) {
+		p += in->seg_size;
+		if (memcmp(p, run->last, RSOFT_HDR_LIKE))
+			break;
+		room -= in->seg_size;
+		left -= in->seg_size;
+		n++;
+	}
+	run->len += n * in->seg_size;
+	return n;
 }
 
 static void rsoft_in_count_skb(const struct rsoft_in *in,
@@ -513,7 +551,7 @@ static void rsoft_in_deliver(const struct rsoft_in *in,
 			     enum rsoft_counter entry)
 {
 	struct rsoft_run run = {};
-	u32 done = 0;
+	u32 done = 0, more;
 	u16 ip_id = in->ip_id;
 
 	rsoft_in_count_skb(in, entry);
@@ -524,8 +562,11 @@ static void rsoft_in_deliver(const struct rsoft_in *in,
 	while (done < in->len) {
 		u32 len = min(in->seg_size, in->len - done);
 
-		rsoft_run_add(in, &run, in->off + done, len, ip_id++);
+		rsoft_run_add(in, &run, in->off + done, len, ip_id);
 		done += len;
+		more = rsoft_run_more(in, &run, in->len - done);
+		done += more * in->seg_size;
+		ip_id += 1 + more;
 	}
 	if (run.len)
 		rsoft_run_deliver(in, &run);
@@ -772,6 +813,9 @@ static enum rsoft_drop rsoft_rx_icrc(struct rsoft_rx *rx, u32 off, u32 len,
 	u16 first;
 	u32 crc;
 
+	first = rx->ipv6 ? ip_id : ntohs(ip_hdr(rx->skb)->id);
+	if (rx->same_id)
+		ip_id = first;
 	if (rx->icrc_len != len) {
 		if (!rsoft_rx_flow(rx, &flow))
 			return RSOFT_DROP_SHAPE;
@@ -789,15 +833,16 @@ static enum rsoft_drop rsoft_rx_icrc(struct rsoft_rx *rx, u32 off, u32 len,
 	 * GRO may have merged packets of a peer that does not count its IDs
 	 * up (with DF it need not, RFC 6864): they all had the first one's.
 	 */
-	first = rx->ipv6 ? ip_id : ntohs(ip_hdr(rx->skb)->id);
 	if (first == ip_id)
 		return RSOFT_DROP_ICRC;
 	crc = rsoft_icrc_start(&rsoft_icrc_tab, rx->icrc_base, false, first,
 			       bth);
 	if (!rsoft_rx_crc(rx, off, len, &crc, &icrc))
 		return RSOFT_DROP_SHAPE;
-	return rsoft_icrc_final(crc) == icrc ? RSOFT_DROP_NONE :
-					       RSOFT_DROP_ICRC;
+	if (rsoft_icrc_final(crc) != icrc)
+		return RSOFT_DROP_ICRC;
+	rx->same_id = true;
+	return RSOFT_DROP_NONE;
 }
 
 enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
@@ -815,7 +860,7 @@ enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
 	rx->len -= len;
 	rx->ip_id++;
 
-	rx->at = rsoft_piece(rx->skb, &rx->walk, off, len);
+	rx->at = rsoft_piece(rx->skb, &rx->walk, off, len, &rx->at_end);
 	rx->at_off = off;
 	hdr = rx->at ?: skb_header_pointer(rx->skb, off, avail, buf);
 	if (!hdr)
@@ -827,10 +872,77 @@ enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
 			return why;
 		memcpy(rx->like, hdr, sizeof(rx->like));
 		rx->like_len = len;
+		rx->like_ok = false;
 	}
 
 	*payload = off + pkt->hdr_len;
 	return rsoft_rx_icrc(rx, off, len, ip_id, hdr);
+}
+
+/* The next packet if it is whole, in one piece, and as long as the last one. */
+static const u8 *rsoft_rx_peek(struct rsoft_rx *rx)
+{
+	u32 len = rx->like_len;
+	u32 next = min_t(u32, rx->seg_size, rx->len);
+
+	if (!len || next != len)
+		return NULL;
+	if (rx->at && rx->at_end - rx->at >= 2 * (long)len)
+		return rx->at + len;
+	return rsoft_piece(rx->skb, &rx->walk, rx->off, len, &rx->at_end);
+}
+
+static u32 rsoft_rx_alike_crc(struct rsoft_rx *rx, u32 psn)
+{
+	u16 ip_id = rx->ip_id;
+
+	if (!rx->like_ok) {
+		rx->like_state = rsoft_crc_alike(rx->icrc_base, rx->like);
+		rx->like_ok = true;
+	}
+	if (rx->same_id && !rx->ipv6)
+		ip_id = ntohs(ip_hdr(rx->skb)->id);
+	return rsoft_icrc_like(&rsoft_icrc_tab, rx->like_state, rx->ipv6, ip_id,
+			       psn);
+}
+
+const u8 *rsoft_rx_alike(struct rsoft_rx *rx, const struct rsoft_pkt *pkt,
+			 u32 psn)
+{
+	const u8 *p = rsoft_rx_peek(rx);
+	const struct rsoft_bth *bth = (const struct rsoft_bth *)p;
+	u32 body = rx->like_len - RSOFT_ICRC_LEN;
+	__le32 icrc;
+	u32 crc;
+
+	/* the place of @at is for the packet in hand */
+	rx->at = NULL;
+	if (!p || pkt->info->hdrs || memcmp(p, rx->like, sizeof(rx->like)) ||
+	    bth->apsn != cpu_to_be32(psn))
+		return NULL;
+	if (!rx->fast)
+		rx->fast = rsoft_crc_enter(body);
+	crc = rsoft_crc_add(rx->fast, rsoft_rx_alike_crc(rx, psn),
+			    p + sizeof(*bth), body - sizeof(*bth));
+	memcpy(&icrc, p + body, sizeof(icrc));
+	if (rsoft_icrc_final(crc) != icrc)
+		return NULL;
+	rx->at = p;
+	rx->at_off = rx->off;
+	return p + sizeof(*bth);
+}
+
+void rsoft_rx_take(struct rsoft_rx *rx)
+{
+	rx->off += rx->like_len;
+	rx->len -= rx->like_len;
+	rx->ip_id++;
+}
+
+void rsoft_rx_settle(struct rsoft_rx *rx)
+{
+	rsoft_crc_leave(rx->fast);
+	rx->fast = false;
 }
 
 int rsoft_rx_copy(const struct rsoft_rx *rx, u32 off, void *to, u32 len)

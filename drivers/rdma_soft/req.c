@@ -503,6 +503,95 @@ static bool req_injected(struct rsoft_qp *qp, struct rsoft_swqe *wqe,
 	return true;
 }
 
+/* Make room in the batch for a packet; false if the stack must take bytes first. */
+static bool req_room(struct rsoft_qp *qp, struct req_run *run,
+		     const struct rsoft_path *path,
+		     const struct rsoft_opinfo *info, u32 len)
+{
+	if (run->tx.skb && !rsoft_tx_fits(&run->tx, path, info, len)) {
+		if (!req_flush_batch(qp, run))
+			return false;
+		if (rsoft_tx_busy(qp)) {
+			rsoft_qp_count(qp, RSOFT_CNT_TX_THROTTLED);
+			return false;
+		}
+	}
+	if (!run->tx.skb) {
+		run->start_next = qp->sq.next;
+		run->start_psn = qp->req.psn;
+	}
+	return true;
+}
+
+/* The payload of a packet could not be read, or there is no memory for it. */
+static enum req_step req_not_built(struct rsoft_swqe *wqe, int err,
+				   enum rsoft_access why)
+{
+	if (err == -EAGAIN)
+		return STEP_WAIT;
+	wqe->vendor_err = why;
+	wqe->status = IB_WC_LOC_PROT_ERR;
+	return STEP_SENT;
+}
+
+/*
+ * Packets from the next one on that lie in the middle of a message and ask for
+ * no ACK, so that they differ in nothing but their PSN.
+ */
+static u32 req_alike(const struct rsoft_qp *qp, const struct rsoft_swqe *wqe)
+{
+	const struct rsoft_req *req = &qp->req;
+	s32 n;
+
+	if ((wqe->kind != RSOFT_KIND_SEND && wqe->kind != RSOFT_KIND_WRITE) ||
+	    req->psn == wqe->first_psn || rsoft_inject_on())
+		return 0;
+	n = rsoft_psn_diff(wqe->last_psn, req->psn);
+	if (qp->ibqp.qp_type != IB_QPT_RC)
+		return n;
+	/* the one that ends the window asks for an ACK, see req_wants_ack() */
+	n = min(n, rsoft_psn_diff(req->win_base, req->psn) +
+		   (s32)req_window(qp) - 1);
+	return min(n, (s32)(REQ_ACK_BYTES - 1 - req->ack_bytes) >>
+		      qp->mtu_shift);
+}
+
+static enum req_step req_send_alike(struct rsoft_qp *qp, struct req_run *run,
+				    struct rsoft_swqe *wqe, u32 n)
+{
+	struct rsoft_path *path = req_path(qp, wqe);
+	struct rsoft_req *req = &qp->req;
+	u32 len = 1u << qp->mtu_shift;
+	enum rsoft_access why;
+	s32 again;
+	int got;
+	struct rsoft_pkt pkt = {
+		.mig = true,
+		.pkey = RSOFT_PKEY_DEFAULT,
+		.qpn = qp->remote_qpn,
+		.psn = req->psn,
+		.opcode = req_transport(qp) |
+			  rsoft_seg_opcode(wqe->kind, wqe->tail, false, false),
+	};
+
+	pkt.info = rsoft_opinfo(pkt.opcode);
+	if (!req_room(qp, run, path, pkt.info, len))
+		return STEP_WAIT;
+	req_cursor(qp, run, wqe,
+		   (u64)rsoft_psn_diff(req->psn, wqe->first_psn)
+		   << qp->mtu_shift);
+	got = rsoft_tx_alike(&run->tx, path, &pkt, &run->c, len, n, &why);
+	if (got < 0)
+		return req_not_built(wqe, got, why);
+	again = min(rsoft_psn_diff(req->psn_max, req->psn), got);
+	if (again > 0)
+		rsoft_qp_count_add(qp, RSOFT_CNT_RETRANSMITS, again);
+	req->psn = rsoft_psn_add(req->psn, got);
+	if (qp->ibqp.qp_type == IB_QPT_RC)
+		req->ack_bytes += got << qp->mtu_shift;
+	return STEP_SENT;
+}
+
 static enum req_step req_send_one(struct rsoft_qp *qp, struct req_run *run,
 				  struct rsoft_swqe *wqe)
 {
@@ -516,28 +605,13 @@ static enum req_step req_send_one(struct rsoft_qp *qp, struct req_run *run,
 	req_packet(qp, wqe, &pkt, &off, &len);
 	if (req_injected(qp, wqe, &pkt))
 		return STEP_SENT;
-	if (run->tx.skb && !rsoft_tx_fits(&run->tx, path, pkt.info, len)) {
-		if (!req_flush_batch(qp, run))
-			return STEP_WAIT;
-		if (rsoft_tx_busy(qp)) {
-			rsoft_qp_count(qp, RSOFT_CNT_TX_THROTTLED);
-			return STEP_WAIT;
-		}
-	}
-	if (!run->tx.skb) {
-		run->start_next = qp->sq.next;
-		run->start_psn = qp->req.psn;
-	}
+	if (!req_room(qp, run, path, pkt.info, len))
+		return STEP_WAIT;
 	if (len)
 		req_cursor(qp, run, wqe, off);
 	err = rsoft_tx_packet(&run->tx, path, &pkt, &run->c, len, &why);
-	if (err == -EAGAIN)
-		return STEP_WAIT;
-	if (err) {
-		wqe->vendor_err = why;
-		wqe->status = IB_WC_LOC_PROT_ERR;
-		return STEP_SENT;
-	}
+	if (err)
+		return req_not_built(wqe, err, why);
 	req_advance(qp, wqe);
 	return STEP_SENT;
 }
@@ -574,6 +648,7 @@ static enum req_step req_step(struct rsoft_qp *qp, struct req_run *run)
 {
 	struct rsoft_req *req = &qp->req;
 	struct rsoft_swqe *wqe;
+	u32 n;
 
 	wqe = rsoft_sq_fetch(qp, qp->sq.next);
 	if (!wqe)
@@ -591,6 +666,9 @@ static enum req_step req_step(struct rsoft_qp *qp, struct req_run *run)
 	if (qp->ibqp.qp_type == IB_QPT_RC &&
 	    rsoft_psn_diff(req->psn, req->win_base) >= (s32)req_window(qp))
 		return STEP_IDLE;
+	n = req_alike(qp, wqe);
+	if (n > 1)
+		return req_send_alike(qp, run, wqe, n);
 	return req_send_one(qp, run, wqe);
 }
 

@@ -21,6 +21,7 @@
  * @wire_len: its bytes from BTH to iCRC
  * @c: memory of the message in progress
  * @c_valid: @c is set up for it
+ * @middle: the packet in hand was executed and its message goes on
  * @write: the target of a WRITE as a piece of memory
  */
 struct resp_run {
@@ -30,6 +31,7 @@ struct resp_run {
 	u32 wire_len;
 	struct rsoft_cursor c;
 	bool c_valid;
+	bool middle;
 	struct rsoft_sge write;
 };
 
@@ -339,6 +341,12 @@ static enum resp_result resp_message(struct rsoft_qp *qp, struct resp_run *run,
 	return resp_write(qp, run, pkt);
 }
 
+static bool resp_is_middle(const struct rsoft_pkt *pkt)
+{
+	return !(pkt->info->flags & (RSOFT_PKT_START | RSOFT_PKT_END)) &&
+	       !rsoft_inject_on();
+}
+
 static void resp_established(struct rsoft_qp *qp)
 {
 	if (qp->resp.comm_est)
@@ -382,6 +390,7 @@ static void resp_rc_execute(struct rsoft_qp *qp, struct resp_run *run,
 	if (resp_message(qp, run, pkt) != RESP_OK)
 		return;
 	resp->seq = next;
+	run->middle = resp_is_middle(pkt);
 	resp->epsn = rsoft_psn_add(resp->epsn, 1);
 	if (pkt->info->flags & RSOFT_PKT_END)
 		resp->msn++;
@@ -467,8 +476,10 @@ static void resp_uc(struct rsoft_qp *qp, struct resp_run *run,
 		resp_drop(qp, RSOFT_DROP_LENGTH);
 		return;
 	}
-	if (resp_message(qp, run, pkt) == RESP_OK)
-		resp->seq = next;
+	if (resp_message(qp, run, pkt) != RESP_OK)
+		return;
+	resp->seq = next;
+	run->middle = resp_is_middle(pkt);
 }
 
 static void resp_ud_finish(struct rsoft_qp *qp, struct resp_run *run,
@@ -581,6 +592,37 @@ static void resp_packet(struct rsoft_qp *qp, struct resp_run *run,
 		resp_drop(qp, RSOFT_DROP_QP_TYPE);
 }
 
+/*
+ * The message goes on: packets that are like the last one, at the PSN expected,
+ * need no other check than for room, and no answer. What is not as expected in any
+ * way is left as it is and goes the long way.
+ */
+static void resp_middle(struct rsoft_qp *qp, struct resp_run *run,
+			const struct rsoft_pkt *pkt)
+{
+	struct rsoft_resp *resp = &qp->resp;
+	bool write = pkt->info->kind == RSOFT_KIND_WRITE;
+	u32 pos = write ? resp->wlen - resp->left : resp->rcvd;
+	u32 room = write ? resp->left : resp->rwqe.len - resp->rcvd;
+	u32 len = pkt->payload_len, done = 0;
+	const u8 *data;
+
+	rsoft_cursor_seek(&run->c, pos);
+	while (room - done >= len) {
+		data = rsoft_rx_alike(run->rx, pkt, resp->epsn);
+		if (!data || !rsoft_cursor_put(&run->c, data, len))
+			break;
+		rsoft_rx_take(run->rx);
+		resp->epsn = rsoft_psn_add(resp->epsn, 1);
+		done += len;
+	}
+	rsoft_rx_settle(run->rx);
+	if (write)
+		resp->left -= done;
+	else
+		resp->rcvd += done;
+}
+
 static void rsoft_resp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx)
 {
 	struct resp_run run = { .rx = rx };
@@ -593,10 +635,14 @@ static void rsoft_resp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx)
 		run.ip_id = rx->ip_id;
 		why = rsoft_rx_next(rx, &pkt, &run.payload);
 		run.wire_len = before - rx->len;
-		if (why == RSOFT_DROP_NONE)
-			resp_packet(qp, &run, &pkt);
-		else
+		if (why != RSOFT_DROP_NONE) {
 			resp_drop(qp, why);
+			continue;
+		}
+		run.middle = false;
+		resp_packet(qp, &run, &pkt);
+		if (run.middle)
+			resp_middle(qp, &run, &pkt);
 	}
 	resp_forget(&run);
 }

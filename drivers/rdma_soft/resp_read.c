@@ -249,6 +249,63 @@ static bool read_flush_batch(struct rsoft_qp *qp, struct read_run *run)
 	return false;
 }
 
+/* Make room in the batch for a packet; false if the stack must take bytes first. */
+static bool read_room(struct rsoft_qp *qp, struct read_run *run,
+		      const struct rsoft_path *path,
+		      const struct rsoft_opinfo *info, u32 len)
+{
+	struct rsoft_reading *rd = &qp->resp.reading;
+
+	if (run->tx.skb && !rsoft_tx_fits(&run->tx, path, info, len)) {
+		if (!read_flush_batch(qp, run))
+			return false;
+		if (rsoft_tx_busy(qp)) {
+			rsoft_qp_count(qp, RSOFT_CNT_TX_THROTTLED);
+			return false;
+		}
+	}
+	if (!run->tx.skb) {
+		run->start_psn = rd->psn;
+		run->start_off = rd->off;
+	}
+	return true;
+}
+
+/* Packets from the next one on that lie in the middle of the response. */
+static u32 read_alike(const struct rsoft_qp *qp)
+{
+	const struct rsoft_reading *rd = &qp->resp.reading;
+
+	if (rd->psn == rd->first_psn || rd->off == rd->len)
+		return 0;
+	/* the last one carries at least a byte */
+	return (rd->len - rd->off - 1) >> qp->mtu_shift;
+}
+
+static enum read_step read_send_alike(struct rsoft_qp *qp,
+				      struct read_run *run, u32 n)
+{
+	struct rsoft_path *path = rcu_dereference_protected(qp->path, 1);
+	struct rsoft_reading *rd = &qp->resp.reading;
+	enum rsoft_access why;
+	struct rsoft_pkt pkt;
+	u32 len;
+	int got;
+
+	len = read_packet(qp, &pkt);
+	if (!read_room(qp, run, path, pkt.info, len))
+		return READ_WAIT;
+	rsoft_cursor_seek(&run->c, rd->off);
+	got = rsoft_tx_alike(&run->tx, path, &pkt, &run->c, len, n, &why);
+	if (got == -EAGAIN)
+		return READ_WAIT;
+	if (got < 0)
+		return READ_FAILED;
+	rd->psn = rsoft_psn_add(rd->psn, got);
+	rd->off += got << qp->mtu_shift;
+	return READ_SENT;
+}
+
 static enum read_step read_send_one(struct rsoft_qp *qp, struct read_run *run)
 {
 	struct rsoft_path *path = rcu_dereference_protected(qp->path, 1);
@@ -259,18 +316,8 @@ static enum read_step read_send_one(struct rsoft_qp *qp, struct read_run *run)
 	int err;
 
 	len = read_packet(qp, &pkt);
-	if (run->tx.skb && !rsoft_tx_fits(&run->tx, path, pkt.info, len)) {
-		if (!read_flush_batch(qp, run))
-			return READ_WAIT;
-		if (rsoft_tx_busy(qp)) {
-			rsoft_qp_count(qp, RSOFT_CNT_TX_THROTTLED);
-			return READ_WAIT;
-		}
-	}
-	if (!run->tx.skb) {
-		run->start_psn = rd->psn;
-		run->start_off = rd->off;
-	}
+	if (!read_room(qp, run, path, pkt.info, len))
+		return READ_WAIT;
 	rsoft_cursor_seek(&run->c, rd->off);
 	err = rsoft_tx_packet(&run->tx, path, &pkt, &run->c, len, &why);
 	if (err == -EAGAIN)
@@ -280,6 +327,13 @@ static enum read_step read_send_one(struct rsoft_qp *qp, struct read_run *run)
 	rd->psn = rsoft_psn_add(rd->psn, 1);
 	rd->off += len;
 	return READ_SENT;
+}
+
+static enum read_step read_step(struct rsoft_qp *qp, struct read_run *run)
+{
+	u32 n = read_alike(qp);
+
+	return n > 1 ? read_send_alike(qp, run, n) : read_send_one(qp, run);
 }
 
 /* The region went away in the middle: NAK the response that cannot be sent. */
@@ -306,7 +360,7 @@ bool rsoft_resp_reading(struct rsoft_qp *qp, u32 budget)
 			  RSOFT_ACC_REMOTE_READ);
 	while (step == READ_SENT && !read_complete(rd) &&
 	       run.tx.bytes < budget)
-		step = read_send_one(qp, &run);
+		step = read_step(qp, &run);
 	if (!read_flush_batch(qp, &run))
 		step = READ_WAIT;
 	rsoft_cursor_release(&run.c);

@@ -41,8 +41,13 @@ struct rsoft_walk {
  * @walk: where the packet in hand was found
  * @like: first bytes of the BTH that was decoded last
  * @like_len: length of that packet, 0 if it was refused
+ * @like_ok: @like_state holds
+ * @like_state: CRC state behind the BTH of packets like it, for ID and PSN 0
+ * @same_id: all packets were sent with the IPv4 ID of the first
+ * @fast: vector registers are in use, until rsoft_rx_settle()
  * @at: the packet in hand if it lies in one piece, else NULL
  * @at_off: offset from skb->data of @at
+ * @at_end: end of the piece that holds @at
  *
  * Outer addresses are read from the skb's network header, which stays valid.
  */
@@ -62,8 +67,13 @@ struct rsoft_rx {
 	struct rsoft_walk walk;
 	u8 like[RSOFT_HDR_LIKE];
 	u32 like_len;
+	bool like_ok;
+	u32 like_state;
+	bool same_id;
+	bool fast;
 	const u8 *at;
 	u32 at_off;
+	const u8 *at_end;
 };
 
 #define RSOFT_NO_VLAN 0xffff
@@ -104,6 +114,40 @@ struct rsoft_rx_cb {
  */
 enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
 			      u32 *payload);
+
+/**
+ * rsoft_rx_alike() - look at the next packet, if it is like the last one
+ * @rx: run from which a packet was taken with rsoft_rx_next(), not refused
+ * @pkt: that packet; it has no extension headers
+ * @psn: PSN that the next one must have
+ *
+ * For packets in the middle of a message, which differ in nothing but PSN and
+ * payload: decoded are length, BTH and iCRC, and all are as they must be.
+ * @rx does not advance, see rsoft_rx_take(). What is not alike, asks for an ACK,
+ * has another PSN or a wrong iCRC is left to rsoft_rx_next().
+ *
+ * Context: softirq or BH disabled; vector registers may be in use afterwards,
+ * until rsoft_rx_settle().
+ *
+ * Return: the payload, @pkt->payload_len bytes in one piece, or NULL.
+ */
+const u8 *rsoft_rx_alike(struct rsoft_rx *rx, const struct rsoft_pkt *pkt,
+			 u32 psn);
+
+/**
+ * rsoft_rx_take() - the packet that rsoft_rx_alike() looked at is processed
+ * @rx: run; advanced past the packet
+ */
+void rsoft_rx_take(struct rsoft_rx *rx);
+
+/**
+ * rsoft_rx_settle() - no more calls of rsoft_rx_alike() for now
+ * @rx: run
+ *
+ * Must be called before other code may run that uses vector registers: before
+ * anything is sent or completed.
+ */
+void rsoft_rx_settle(struct rsoft_rx *rx);
 
 /**
  * rsoft_rx_copy() - copy payload of the packet in hand

@@ -89,6 +89,19 @@ static u32 crc_back(const u32 *step, u32 state)
 	return (state ^ step[i & 0xff]) << 8 | (i & 0xff);
 }
 
+/* What a packet's ID and PSN add to the state behind the BTH. */
+static void tab_behind_bth(struct rsoft_icrc_tab *tab, rsoft_crc_fn crc, u8 byte)
+{
+	u8 bth[sizeof(struct rsoft_bth)] = {};
+
+	tab->id_bth[0][byte] = crc(tab->id[0][byte], bth, sizeof(bth));
+	tab->id_bth[1][byte] = crc(tab->id[1][byte], bth, sizeof(bth));
+	bth[0] = byte;
+	tab->psn[0][byte] = crc(0, bth, 3);
+	tab->psn[1][byte] = crc(0, bth, 2);
+	tab->psn[2][byte] = crc(0, bth, 1);
+}
+
 void rsoft_icrc_tab_init(struct rsoft_icrc_tab *tab, rsoft_crc_fn crc)
 {
 	u8 head[ONES_LEN + IPV4_LEN + UDP_LEN] = {};
@@ -107,6 +120,7 @@ void rsoft_icrc_tab_init(struct rsoft_icrc_tab *tab, rsoft_crc_fn crc)
 		head[ONES_LEN + 5] = (u8)i;
 		tab->id[1][i] = crc(0, head, sizeof(head));
 		head[ONES_LEN + 5] = 0;
+		tab_behind_bth(tab, crc, (u8)i);
 
 		/* the difference to all ones, BTH_VARIANT_OFF bytes earlier */
 		state = i ^ 0xff;

@@ -66,6 +66,8 @@ typedef u32 (*rsoft_crc_fn)(u32 crc, const u8 *p, size_t len);
  * struct rsoft_icrc_tab - what single bytes add to the CRC state
  * @id: high and low byte of the IPv4 ID, to the state in front of the BTH
  * @variant: byte 4 of the BTH, to make it count as all ones
+ * @id_bth: as @id, to the state behind the BTH
+ * @psn: the three bytes of the PSN, to the state behind the BTH
  *
  * A CRC is linear: the state in front of the BTH is that for ID 0 plus what the
  * ID adds, so that of all packets of a flow and length only the ID's two bytes
@@ -75,6 +77,8 @@ typedef u32 (*rsoft_crc_fn)(u32 crc, const u8 *p, size_t len);
 struct rsoft_icrc_tab {
 	u32 id[2][256];
 	u32 variant[256];
+	u32 id_bth[2][256];
+	u32 psn[3][256];
 };
 
 /**
@@ -100,6 +104,28 @@ static inline u32 rsoft_icrc_start(const struct rsoft_icrc_tab *tab, u32 base,
 	if (!ipv6)
 		base ^= tab->id[0][ip_id >> 8] ^ tab->id[1][ip_id & 0xff];
 	return base ^ tab->variant[bth[4]];
+}
+
+/**
+ * rsoft_icrc_like() - CRC state behind the BTH, for packets that are alike
+ * @tab: table
+ * @base: state behind the BTH of such a packet with ID 0, PSN 0 and no AckReq
+ * @ipv6: there is no ID
+ * @ip_id: IPv4 ID, host order
+ * @psn: PSN, 24 bits
+ *
+ * For packets of one flow and length whose BTHs differ in the PSN only.
+ *
+ * Return: the state to which the bytes behind the BTH are added.
+ */
+static inline u32 rsoft_icrc_like(const struct rsoft_icrc_tab *tab, u32 base,
+				  bool ipv6, u16 ip_id, u32 psn)
+{
+	if (!ipv6)
+		base ^= tab->id_bth[0][ip_id >> 8] ^
+			tab->id_bth[1][ip_id & 0xff];
+	return base ^ tab->psn[0][psn >> 16 & 0xff] ^
+	       tab->psn[1][psn >> 8 & 0xff] ^ tab->psn[2][psn & 0xff];
 }
 
 #endif

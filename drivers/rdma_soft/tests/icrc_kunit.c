@@ -147,6 +147,35 @@ static void every_id_and_variant_is_in_the_tables(struct kunit *test)
 	}
 }
 
+/* Packets alike but for ID and PSN, from the state that they share. */
+static void every_id_and_psn_is_in_the_tables(struct kunit *test)
+{
+	struct rsoft_flow flow = { .sport = cpu_to_be16(0xc000) };
+	u8 a[RSOFT_ICRC_PSEUDO_MAX], bth[BTH_LEN] = { 7, 0x40, 0xff, 0xff, 3 };
+	struct rsoft_icrc_tab *tab;
+	u32 n, i, psn, id, alike;
+
+	tab = kunit_kzalloc(test, sizeof(*tab), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, tab);
+	rsoft_icrc_tab_init(tab, crc_plain);
+	for (i = 0; i < 4096; i++) {
+		flow.ipv6 = i & 1;
+		memset(bth + 8, 0, 4);
+		n = rsoft_icrc_pseudo(a, &flow, 0, 1040, bth);
+		alike = crc32_le(~0, a, n);
+		psn = (i * 0x10101u + (i >> 8) * 0x3f5u) & 0xffffff;
+		id = (i * 0x101u + (i >> 8)) & 0xffff;
+		bth[9] = psn >> 16;
+		bth[10] = psn >> 8;
+		bth[11] = psn;
+		n = rsoft_icrc_pseudo(a, &flow, (u16)id, 1040, bth);
+		KUNIT_ASSERT_EQ_MSG(test, crc32_le(~0, a, n),
+				    rsoft_icrc_like(tab, alike, flow.ipv6,
+						    (u16)id, psn),
+				    "id %u psn %u", id, psn);
+	}
+}
+
 static bool bit_is_covered(const u8 *pkt, u32 byte)
 {
 	u32 outer = outer_len(pkt);
@@ -264,6 +293,7 @@ static struct kunit_case icrc_cases[] = {
 	KUNIT_CASE(every_vector_has_its_icrc),
 	KUNIT_CASE(the_tables_give_the_same_icrc),
 	KUNIT_CASE(every_id_and_variant_is_in_the_tables),
+	KUNIT_CASE(every_id_and_psn_is_in_the_tables),
 	KUNIT_CASE(exactly_the_invariant_bits_are_covered),
 	KUNIT_CASE(a_wrong_icrc_is_seen_in_each_bit),
 	KUNIT_CASE(the_length_is_covered),
