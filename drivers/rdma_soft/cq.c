@@ -6,7 +6,8 @@
  *
  * A completion that finds the queue full is an overflow: nothing is overwritten
  * and nothing is lost without a word. The queue is dead from then on, its owner
- * gets IB_EVENT_CQ_ERR and the QPs that use it go to ERR.
+ * gets IB_EVENT_CQ_ERR, the QPs that use it go to ERR with
+ * IB_EVENT_QP_FATAL.
  */
 #include "cq.h"
 
@@ -82,6 +83,8 @@ static void cq_overflow_work(struct work_struct *work)
 
 	while ((qp = cq_next_qp(dev, &cq->ibcq))) {
 		rsoft_qp_error(qp);
+		/* its completions cannot be reported (IBTA 11.6.3.2) */
+		rsoft_qp_event(qp, IB_EVENT_QP_FATAL);
 		rsoft_handle_put(qp->h);
 		cond_resched();
 	}

@@ -221,11 +221,11 @@ static void srq_event(struct rsoft_srq *srq, enum ib_event_type type)
 bool rsoft_srq_fetch(struct rsoft_srq *srq, struct rsoft_rwqe *out)
 {
 	const struct rdma_soft_recv_wqe *wqe;
+	bool limit = false, fault = false;
 	unsigned long flags;
-	bool limit = false;
 
 	spin_lock_irqsave(&srq->lock, flags);
-	wqe = rsoft_ring_peek(&srq->ring, srq->ring.cons);
+	wqe = srq->error ? NULL : rsoft_ring_peek(&srq->ring, srq->ring.cons);
 	if (wqe) {
 		rsoft_rwqe_decode(wqe, srq->max_sge, out);
 		rsoft_ring_consume(&srq->ring, srq->ring.cons + 1);
@@ -234,10 +234,15 @@ bool rsoft_srq_fetch(struct rsoft_srq *srq, struct rsoft_rwqe *out)
 			srq->limit = 0;
 			limit = true;
 		}
+		/* no library writes such an element: the ring is damaged */
+		fault = out->status != IB_WC_SUCCESS;
+		srq->error = fault;
 	}
 	spin_unlock_irqrestore(&srq->lock, flags);
 
-	/* Raised once per arming, with no lock held. */
+	/* Raised once per arming or for ever, with no lock held. */
+	if (fault)
+		srq_event(srq, IB_EVENT_SRQ_ERR);
 	if (limit)
 		srq_event(srq, IB_EVENT_SRQ_LIMIT_REACHED);
 	return wqe;

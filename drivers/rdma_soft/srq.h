@@ -47,7 +47,9 @@ static inline struct rsoft_srq *to_rsrq(struct ib_srq *ibsrq)
  * @srq: queue
  * @out: filled with a private copy
  *
- * Raises the limit event when the number left falls below the limit.
+ * Raises the limit event when the number left falls below the limit. An element
+ * that no library writes raises IB_EVENT_SRQ_ERR, and the queue gives out
+ * nothing any more.
  *
  * Context: any.
  *
