@@ -27,6 +27,7 @@
 #include "inject.h"
 #include "link.h"
 #include "main.h"
+#include "mcast.h"
 #include "mr.h"
 #include "pd.h"
 #include "pma.h"
@@ -95,6 +96,9 @@ static int rsoft_query_device(struct ib_device *ibdev,
 	/* Atomics are the CPU's own, so programs and other devices see them. */
 	attr->atomic_cap = IB_ATOMIC_GLOB;
 	attr->max_ah = RSOFT_MAX_AH;
+	attr->max_mcast_grp = RSOFT_MAX_MCAST;
+	attr->max_mcast_qp_attach = RSOFT_MAX_MCAST;
+	attr->max_total_mcast_qp_attach = RSOFT_MAX_MCAST;
 	attr->max_srq = RSOFT_MAX_SRQ;
 	attr->max_srq_wr = RSOFT_MAX_SRQ_WR;
 	attr->max_srq_sge = RSOFT_MAX_SGE;
@@ -254,6 +258,7 @@ static const struct ib_device_ops dev_ops = {
 	.alloc_hw_port_stats = rsoft_counters_alloc_stats,
 	.alloc_pd = rsoft_alloc_pd,
 	.alloc_ucontext = rsoft_alloc_ucontext,
+	.attach_mcast = rsoft_attach_mcast,
 	.counter_alloc_stats = rsoft_qp_counter_alloc_stats,
 	.counter_bind_qp = dev_counter_bind,
 	.counter_dealloc = rsoft_qp_counter_dealloc,
@@ -273,6 +278,7 @@ static const struct ib_device_ops dev_ops = {
 	.destroy_cq = rsoft_destroy_cq,
 	.destroy_qp = rsoft_destroy_qp,
 	.destroy_srq = rsoft_destroy_srq,
+	.detach_mcast = rsoft_detach_mcast,
 	.disassociate_ucontext = rsoft_disassociate_ucontext,
 	.fill_res_cq_entry = rsoft_fill_res_cq,
 	.fill_res_mr_entry = rsoft_fill_res_mr,

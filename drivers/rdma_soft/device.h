@@ -52,6 +52,7 @@ struct rsoft_link;
  * @speed: last known speed of the netdev, Mb/s
  * @registered: registration succeeded; deallocation tells the link
  * @gsi: handle of QP1, found by destination address instead of QPN
+ * @mcasts: attachments to multicast groups; under rtnl
  * @qp_lock: protects @qps; irqsave
  * @qps: all QPs of the device
  * @inject: faults on purpose; NULL in a build without them
@@ -68,6 +69,7 @@ struct rsoft_dev {
 	u32 speed;
 	bool registered;
 	struct rsoft_handle __rcu *gsi;
+	u32 mcasts;
 	spinlock_t qp_lock;	/* qps */
 	struct list_head qps;
 	struct rsoft_inject *inject;

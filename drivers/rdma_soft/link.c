@@ -39,6 +39,7 @@
 
 #include "device.h"
 #include "inject.h"
+#include "mcast.h"
 #include "netns.h"
 #include "path.h"
 #include "qp.h"
@@ -384,7 +385,7 @@ static void rsoft_link_ndev_gone(const struct net_device *ndev)
 static int rsoft_netdev_event(struct notifier_block *nb, unsigned long event,
 			      void *ptr)
 {
-	const struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
+	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
 
 	switch (event) {
 	case NETDEV_UP:
@@ -399,6 +400,7 @@ static int rsoft_netdev_event(struct notifier_block *nb, unsigned long event,
 		break;
 	case NETDEV_UNREGISTER:
 		rsoft_link_ndev_gone(ndev);
+		rsoft_mcast_ndev_gone(ndev);
 		break;
 	}
 	return NOTIFY_DONE;

@@ -27,6 +27,7 @@
 #include "gid.h"
 #include "inject.h"
 #include "link.h"
+#include "mcast.h"
 #include "netns.h"
 #include "proto/icrc.h"
 #include "qp.h"
@@ -41,11 +42,12 @@
  * struct rsoft_in - outer headers of an skb, read once
  * @skb: the skb
  * @net: netns
- * @owner: device that owns the destination address
+ * @owner: device that owns the destination address, of a group: of a member
  * @saddr: source, IPv4 as mapped address
  * @daddr: destination
- * @iif: netdev it came in on, for link-local addresses
+ * @iif: netdev it came in on, for link-local addresses and groups
  * @ipv6: outer header is IPv6
+ * @mcast: destination is a multicast group
  * @ce: congestion was marked
  * @ip_id: IPv4 ID of the first packet
  * @vlan_id: VLAN of the destination's netdev
@@ -61,6 +63,7 @@ struct rsoft_in {
 	struct in6_addr daddr;
 	int iif;
 	bool ipv6;
+	bool mcast;
 	bool ce;
 	u16 ip_id;
 	u16 vlan_id;
@@ -169,6 +172,26 @@ static bool rsoft_addr_is(const struct rsoft_in *in, const u8 *flow_addr,
 	return !memcmp(flow_addr, &addr->s6_addr32[3], sizeof(__be32));
 }
 
+static bool rsoft_in_is_mcast(const struct rsoft_in *in)
+{
+	if (in->ipv6)
+		return ipv6_addr_is_multicast(&in->daddr);
+	return ipv4_is_multicast(in->daddr.s6_addr32[3]);
+}
+
+/* Whose address, or whose group, is it? NULL: not ours. */
+static struct rsoft_dev *rsoft_in_owner(struct rsoft_in *in)
+{
+	in->mcast = rsoft_in_is_mcast(in);
+	if (!in->mcast)
+		return rsoft_gid_find(in->net, &in->daddr, in->iif,
+				      &in->vlan_id);
+	/* Groups are joined on a netdev. */
+	in->iif = in->skb->dev->ifindex;
+	in->vlan_id = RSOFT_NO_VLAN;
+	return rsoft_mcast_find(in->net, &in->daddr, in->iif);
+}
+
 /* A connected QP takes packets of its peer to its own address, no others. */
 static bool rsoft_in_is_peer(const struct rsoft_in *in,
 			     const struct rsoft_path *path)
@@ -212,43 +235,95 @@ static void rsoft_in_count(const struct rsoft_in *in, u32 nsegs, u32 bytes)
 	rsoft_count_add(in->owner, RSOFT_CNT_RCVD_BYTES, bytes);
 }
 
-static void rsoft_run_deliver(const struct rsoft_in *in,
-			      const struct rsoft_run *run)
+static u32 rsoft_run_nsegs(const struct rsoft_in *in,
+			   const struct rsoft_run *run)
+{
+	return DIV_ROUND_UP(run->len, in->seg_size);
+}
+
+static void rsoft_run_to_qp(const struct rsoft_in *in,
+			    const struct rsoft_run *run, struct rsoft_qp *qp)
 {
 	struct rsoft_rx rx = {
 		.skb = in->skb,
+		/* The device that outlives the QP's queues. */
+		.dev = qp->dev,
 		.off = run->off,
 		.len = run->len,
 		.seg_size = in->seg_size,
 		.ip_id = run->ip_id,
 		.ipv6 = in->ipv6,
 		.ce = in->ce,
-		.whole = run->len == in->len,
+		/* each member of a group keeps a clone of its own */
+		.whole = run->len == in->len && !in->mcast,
 		.vlan_id = in->vlan_id,
 	};
-	u32 nsegs = DIV_ROUND_UP(run->len, in->seg_size);
+
+	rsoft_qp_count_add(qp, RSOFT_CNT_RCVD_PKTS, rsoft_run_nsegs(in, run));
+	rsoft_qp_count_add(qp, RSOFT_CNT_RCVD_BYTES, run->len);
+	rsoft_qp_rx(qp, &rx, run->opcode);
+}
+
+static void rsoft_run_drop(const struct rsoft_in *in,
+			   const struct rsoft_run *run, enum rsoft_drop why)
+{
+	rsoft_in_count(in, rsoft_run_nsegs(in, run), run->len);
+	rsoft_count_drop(in->owner, why);
+}
+
+/**
+ * struct rsoft_to_member - a run on its way to the members of a group
+ * @in: skb
+ * @run: run
+ */
+struct rsoft_to_member {
+	const struct rsoft_in *in;
+	const struct rsoft_run *run;
+};
+
+static void rsoft_run_to_member(void *arg, struct rsoft_qp *qp)
+{
+	const struct rsoft_to_member *to = arg;
+
+	rsoft_run_to_qp(to->in, to->run, qp);
+}
+
+/* Packets to a group carry a QPN that stands for all members. */
+static void rsoft_run_deliver_mcast(const struct rsoft_in *in,
+				    const struct rsoft_run *run)
+{
+	struct rsoft_to_member to = { .in = in, .run = run };
+
+	if (run->qpn == RSOFT_QPN_MCAST)
+		rsoft_mcast_each(in->net, &in->daddr, in->iif,
+				 rsoft_run_to_member, &to);
+	else
+		rsoft_run_drop(in, run, RSOFT_DROP_QPN);
+}
+
+static void rsoft_run_deliver(const struct rsoft_in *in,
+			      const struct rsoft_run *run)
+{
 	struct rsoft_qp *qp;
+
+	if (in->mcast) {
+		rsoft_run_deliver_mcast(in, run);
+		return;
+	}
 
 	if (run->qpn == RSOFT_QPN_GSI)
 		qp = rsoft_qp_gsi(in->owner);
 	else
 		qp = rsoft_qp_lookup(run->qpn);
 	if (!qp) {
-		rsoft_in_count(in, nsegs, run->len);
-		rsoft_count_drop(in->owner, RSOFT_DROP_QPN);
+		rsoft_run_drop(in, run, RSOFT_DROP_QPN);
 		return;
 	}
 
-	if (rsoft_in_is_for(in, qp)) {
-		/* The device that outlives the QP's queues. */
-		rx.dev = qp->dev;
-		rsoft_qp_count_add(qp, RSOFT_CNT_RCVD_PKTS, nsegs);
-		rsoft_qp_count_add(qp, RSOFT_CNT_RCVD_BYTES, run->len);
-		rsoft_qp_rx(qp, &rx, run->opcode);
-	} else {
-		rsoft_in_count(in, nsegs, run->len);
-		rsoft_count_drop(in->owner, RSOFT_DROP_SOURCE);
-	}
+	if (rsoft_in_is_for(in, qp))
+		rsoft_run_to_qp(in, run, qp);
+	else
+		rsoft_run_drop(in, run, RSOFT_DROP_SOURCE);
 	rsoft_handle_put(qp->h);
 }
 
@@ -634,8 +709,7 @@ unsigned int rsoft_rx_hook(void *priv, struct sk_buff *skb,
 	if (!ok)
 		return NF_ACCEPT;
 
-	/* Groups that were joined through us would be looked up here too. */
-	in.owner = rsoft_gid_find(in.net, &in.daddr, in.iif, &in.vlan_id);
+	in.owner = rsoft_in_owner(&in);
 	if (!in.owner)
 		return NF_ACCEPT;
 
@@ -684,23 +758,16 @@ int rsoft_rx_encap(struct sock *sk, struct sk_buff *skb)
 		.net = sock_net(sk),
 		.ipv6 = sk->sk_family == AF_INET6,
 	};
-	bool mcast;
 
 	if (!rsoft_encap_outer(&in)) {
 		rsoft_encap_drop(skb, NULL, RSOFT_DROP_SHAPE);
 		return 0;
 	}
 
-	mcast = in.ipv6 ? ipv6_addr_is_multicast(&in.daddr) :
-			  ipv4_is_multicast(in.daddr.s6_addr32[3]);
-	if (mcast) {
-		/* Nobody can join a group through us yet. */
+	in.owner = rsoft_in_owner(&in);
+	if (!in.owner && in.mcast)
 		rsoft_encap_drop(skb, NULL, RSOFT_DROP_MCAST);
-		return 0;
-	}
-
-	in.owner = rsoft_gid_find(in.net, &in.daddr, in.iif, &in.vlan_id);
-	if (!in.owner || !rsoft_in_udp(&in, 0))
+	else if (!in.owner || !rsoft_in_udp(&in, 0))
 		rsoft_encap_drop(skb, in.owner, RSOFT_DROP_SHAPE);
 	else
 		rsoft_in_deliver(&in, RSOFT_CNT_RX_ENCAP);
