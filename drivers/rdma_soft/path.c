@@ -59,6 +59,27 @@ static bool rsoft_path_serves(const struct rsoft_dev *dev,
 	return net_eq(net, current->nsproxy->net_ns);
 }
 
+/*
+ * GID 0 is made of the MAC address, whether the netdev has that address or not.
+ * Without it nobody answers who asks for it, so nothing would come back.
+ */
+static bool rsoft_path_has_addr(const struct rsoft_path *path,
+				const struct net_device *ndev)
+{
+	const struct in6_addr *addr =
+		(const struct in6_addr *)path->flow.saddr;
+
+	if (!path->flow.ipv6 || !ipv6_mod_enabled() ||
+	    !(ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL) ||
+	    ipv6_chk_addr_and_flags(dev_net(ndev), addr, ndev, false, 1, 0))
+		return true;
+
+	ibdev_warn_ratelimited(&path->dev->ib_dev,
+			       "%s has no address %pI6c: use another GID\n",
+			       ndev->name, addr);
+	return false;
+}
+
 static int rsoft_path_bind(struct rsoft_path *path, gfp_t gfp)
 {
 	const struct net_device *ndev;
@@ -66,7 +87,9 @@ static int rsoft_path_bind(struct rsoft_path *path, gfp_t gfp)
 
 	rcu_read_lock();
 	ndev = rdma_read_gid_attr_ndev_rcu(path->sgid);
-	if (!IS_ERR(ndev) && rsoft_path_serves(path->dev, dev_net(ndev), gfp)) {
+	if (!IS_ERR(ndev) &&
+	    rsoft_path_serves(path->dev, dev_net(ndev), gfp) &&
+	    rsoft_path_has_addr(path, ndev)) {
 		path->net_cookie = dev_net(ndev)->net_cookie;
 		path->ifindex = ndev->ifindex;
 		err = 0;
