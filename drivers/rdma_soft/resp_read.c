@@ -168,6 +168,8 @@ void rsoft_resp_repeat(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 {
 	struct rsoft_rdres *res = NULL;
 
+	/* An answer of then acknowledges nothing of what came since. */
+	rsoft_ack_flush(qp);
 	if (qp->resp.rdres)
 		res = read_find(qp, pkt->psn);
 	if (res && res->kind == RSOFT_KIND_ATOMIC &&
