@@ -20,7 +20,7 @@ exec 8>"$logs/.lock"
 flock -n 8 || die "another check of this tree is running"
 
 # name and command of each stage, in order
-names=(style build-6.1 sparse build-6.12 build-7.x kunit uml-san vm)
+names=(style build-6.1 sparse build-6.12 build-7.x kunit wire uml-tests uml-san vm)
 stage_command()
 {
 	case $1 in
@@ -30,10 +30,21 @@ stage_command()
 	build-6.12) scripts/check-build.sh 6.12 ;;
 	build-7.x) scripts/check-build.sh 7.x ;;
 	kunit) selftests/uml/kunit.sh plain ;;
+	wire) selftests/wire/check-wire.sh --quick ;;
+	uml-tests) uml_tests ;;
 	uml-san) selftests/uml/san.sh ;;
 	vm) vm_tests ;;
 	*) return 127 ;;
 	esac
+}
+
+# Selftests that need no real CPU: the suite 'uml' of tests.list.
+uml_tests()
+{
+	local t=()
+
+	mapfile -t t < <(awk '$4 == "uml" { print $1 }' selftests/tests.list)
+	selftests/uml/tests.sh "${t[@]}"
 }
 
 # The VM runs Debian's 6.1 and loads the module that lies in the tree.

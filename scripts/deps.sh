@@ -48,6 +48,9 @@ packages()
 	procps|check|sysctl and pkill in tests
 	tcpdump|check|captures in tests
 	iperf3|check|TCP beside RDMA in tests
+	nftables|check|packet filters in tests
+	ethtool|check|switches offloads off in tests
+	tshark|check|decodes captured packets
 	LIST
 }
 

@@ -17,7 +17,7 @@ SELFTESTS_LIB := $(SELFTESTS_OUT)/lib/vt.o $(SELFTESTS_OUT)/lib/wire.o \
 	$(SELFTESTS_OUT)/lib/rst.o
 
 .PHONY: selftests check-vm check-uml check-verbs check-mutants check-perftest \
-	check-selfcheck clean-selftests
+	check-wire check-interop check-selfcheck clean-selftests
 
 ##@ Selftests
 selftests: $(SELFTESTS_BIN) ## builds the test programs
@@ -44,6 +44,13 @@ check-verbs: ## all tests on libibverbs under UML; every row of transport.rst
 
 check-mutants: ## does a named test notice each broken rule? [T='PATTERN...']
 	$(SELFTESTS_DIR)/mutants/run.sh $(T)
+
+check-wire: ## is each packet RoCEv2, and each answer the right one? (UML, scapy, tshark)
+	$(SELFTESTS_DIR)/wire/check-wire.sh
+
+check-interop: selftests modules ## against in-tree rxe, in one VM and in two, bytes compared
+	$(SELFTESTS_DIR)/run-vm-tests.sh --suite interop
+	$(SELFTESTS_DIR)/interop/two-vms.sh
 
 check-perftest: selftests ## the whole perftest matrix in the test VM
 	$(SELFTESTS_DIR)/run-vm-tests.sh --suite perftest

@@ -11,6 +11,7 @@
 #   --suite NAME                 check (default), perftest or all
 #   --driver rxe                 the same tests on in-tree rxe (to judge a test)
 #   --rig 1ns|2ns                topology, see lib/net.sh
+#   --append ARGS                more kernel command line for the VM
 #   --out DIR                    logs (default build/selftests/log)
 #   --icount                     instruction mode: one CPU, and times that do not
 #                                depend on how busy the host is
@@ -200,6 +201,7 @@ parse()
 		--suite) SUITE=${2:?--suite needs a name}; shift ;;
 		--driver) DRIVER=${2:?--driver needs a name}; shift ;;
 		--rig) RIG=${2:?--rig needs 1ns or 2ns}; shift ;;
+		--append) VM_ARGS+=(--append "${2:?--append needs arguments}"); shift ;;
 		--out) LOGDIR=${2:?--out needs a folder}; shift ;;
 		--icount) VM_ARGS+=(--icount) ;;
 		--list) list_tests all; exit 0 ;;

@@ -63,8 +63,14 @@ driver_loaded()
 # dep_load MODULE: a part of the kernel; in a UML guest it is built in.
 dep_load()
 {
-	[ -z "${UML_BUILD:-}" ] ||
-		! grep -q "/$1\.ko$" "$UML_BUILD/modules.builtin" || return 0
+	local ko
+	grep -q "^$1 " /proc/modules && return 0
+	if [ -n "${UML_BUILD:-}" ]; then
+		grep -q "/$1\.ko$" "$UML_BUILD/modules.builtin" && return 0
+		ko=$(find "$UML_BUILD" -name "$1.ko")
+		insmod "${ko:?no module $1 for UML}"
+		return
+	fi
 	modprobe "$1" || { note "modprobe $1 failed"; return 1; }
 }
 

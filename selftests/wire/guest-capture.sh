@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Guest side of check-wire.sh, first part: all operations between two
+# namespaces, over a veth pair whose ends cut super-packets before the wire,
+# while tcpdump writes what crosses it to /run/out/CASE.MTU.pcap.
+# $MODULES is the folder of the modules, $TREE the project, $CASES the cases
+# as PROGRAM:CASE:PATHMTU, with commas between.
+set -u
+HERE=$TREE/selftests
+export TREE HERE
+# shellcheck source=selftests/lib/all.sh
+. "$HERE/lib/all.sh"
+
+capture_starts()
+{
+	# exec: the pid is tcpdump's
+	( exec ip netns exec a tcpdump -i "$IFA" -s 9216 -B 131072 \
+		--immediate-mode -c "$PACKETS" \
+		-Z root -w "$1" udp port 4791 2> /run/tcpdump.log ) &
+	TCPDUMP=$!
+	wait_for 10 grep -q 'listening on' /run/tcpdump.log
+}
+
+capture_ends()
+{
+	# what the kernel holds for it
+	pause 0.3
+	kill "$TCPDUMP" 2> /dev/null
+	wait "$TCPDUMP"
+	tail -n 3 /run/tcpdump.log | sed 's/^/# tcpdump: /'
+}
+
+# one PROGRAM:CASE:PATHMTU
+one()
+{
+	local program=${1%%:*} rest=${1#*:} name mtu file
+	name=${rest%%:*}
+	mtu=${rest#*:}
+	file=/run/out/${name//\//_}.$mtu.pcap
+	capture_starts "$file" || fail "tcpdump: $(cat /run/tcpdump.log)"
+	VT_SEED=${VT_SEED:-7} VT_SECONDS=1 VT_MAX_LEN=30000 \
+		"$BUILD/$program" "$name" > /run/case.log 2>&1
+	if grep -q '^not ok\|^1..0' /run/case.log || ! grep -q '^ok' /run/case.log; then
+		sed 's/^/# /' /run/case.log
+		capture_ends
+		return 1
+	fi
+	capture_ends
+	# what came behind the last one it wanted may be dropped
+	grep -q "^$PACKETS packets captured" /run/tcpdump.log ||
+		grep -q '^0 packets dropped by kernel' /run/tcpdump.log ||
+		fail "the capture has holes"
+}
+
+# The first ones of each case; what tcpdump's buffer holds, so that none is lost.
+PACKETS=${PACKETS:-5000}
+insmod "$MODULES/rdma_soft.ko" || exit 1
+dmesg -C
+rig_up 9000
+for side in a b; do
+	dev=$IFA
+	[ $side = a ] || dev=$IFB
+	ip netns exec $side ethtool -K "$dev" tx-udp-segmentation off \
+		gro off tx off > /dev/null ||
+		echo "not ok - ethtool $dev"
+done
+batches=$(counter "$DEVA" gso_batches)
+for c in ${CASES//,/ }; do
+	( one "$c" )
+	rc=$?
+	c=${c#*:}
+	if [ $rc -eq 0 ]; then
+		echo "ok - wire.run_${c%:*}"
+	else
+		echo "not ok - wire.run_${c%:*}"
+	fi
+done
+(($(counter "$DEVA" gso_batches) > batches)) ||
+	echo "not ok - wire.super_packets_were_sent"
+rig_down > /dev/null 2>&1
+rmmod rdma_soft || echo "not ok - wire.module_unloads"
+dmesg --color=never > /run/out/dmesg.txt
+exit 0
