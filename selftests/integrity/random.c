@@ -9,7 +9,8 @@
  * order, with the right opcode, length and immediate data.
  *
  * VT_SEED replays a run; VT_SECONDS (default 2) is the time for one case,
- * VT_MAX_LEN bounds a message (for lossy links).
+ * VT_MAX_LEN bounds a message (for lossy links), VT_FAMILY=4|6 overrides the
+ * family of the case's addresses.
  */
 #include <arpa/inet.h>
 #include <unistd.h>
@@ -650,13 +651,14 @@ static void big_batches(struct run *r)
 
 static void node_up(struct run *r, struct node *n, enum vt_side side)
 {
+	const char *family = getenv("VT_FAMILY");
 	const struct config *c = r->cfg;
 	struct vt_qp_cfg cfg = {
 		.type = c->type, .send_sge = MAX_SGE, .recv_sge = MAX_SGE,
 		.inline_data = INLINE_LEN,
 	};
 
-	vt_open(&n->end, side, c->family);
+	vt_open(&n->end, side, family ? atoi(family) : c->family);
 	region_init(r, n, &n->src);
 	region_init(r, n, &n->dst);
 	n->max_recv_sge = MAX_SGE;
