@@ -53,7 +53,7 @@ vm_tests()
 	local kdir
 
 	kdir=$(scripts/build/headers.sh 6.1) &&
-		make -s modules KDIR="$kdir" -j"$JOBS" >&2 &&
+		make -s modules KVERBS=1 KDIR="$kdir" -j"$JOBS" >&2 &&
 		selftests/run-vm-tests.sh
 }
 

@@ -88,3 +88,11 @@ void rsoft_ack_atomic(struct rsoft_qp *qp, const struct rsoft_rdres *res)
 	ack_send(qp, RSOFT_RC | RSOFT_OP_ATOMIC_ACK, res->first_psn,
 		 RSOFT_SYN_ACK | RSOFT_CREDITS_INVALID, res->msn, res->orig);
 }
+
+void rsoft_ack_bare(struct rsoft_qp *qp, const struct rsoft_rdres *res)
+{
+	qp->resp.ack_due = false;
+	/* one that is lost here is asked for again by the requester */
+	ack_send(qp, RSOFT_RC | RSOFT_OP_READ_RESP_ONLY, res->first_psn,
+		 RSOFT_SYN_ACK | RSOFT_CREDITS_INVALID, res->msn, 0);
+}

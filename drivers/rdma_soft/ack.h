@@ -51,4 +51,11 @@ void rsoft_ack_rnr(struct rsoft_qp *qp);
  */
 void rsoft_ack_atomic(struct rsoft_qp *qp, const struct rsoft_rdres *res);
 
+/**
+ * rsoft_ack_bare() - answer an ATOMIC WRITE or FLUSH
+ * @qp: QP; receive engine owned
+ * @res: the request, executed
+ */
+void rsoft_ack_bare(struct rsoft_qp *qp, const struct rsoft_rdres *res);
+
 #endif

@@ -234,7 +234,7 @@ static bool comp_place(struct rsoft_qp *qp, struct comp_run *run,
 
 	if (run->wqe != wqe) {
 		rsoft_cursor_release(&run->c);
-		rsoft_cursor_init(&run->c, qp->ibqp.pd, wqe->sge, wqe->num_sge,
+		rsoft_cursor_init(&run->c, qp, wqe->sge, wqe->num_sge,
 				  RSOFT_ACC_LOCAL_WRITE);
 		run->wqe = wqe;
 	}
@@ -296,6 +296,22 @@ static void comp_middle(struct rsoft_qp *qp, struct comp_run *run,
 	comp_set_una(qp, psn);
 }
 
+/* Is a READ response of this length what the WQE waits for at this place? */
+static bool comp_read_fits(const struct rsoft_qp *qp,
+			   const struct rsoft_swqe *wqe, u32 idx, u32 len)
+{
+	switch (wqe->kind) {
+	case RSOFT_KIND_READ:
+		return len == rsoft_pkt_len(wqe->len, idx, qp->mtu_shift);
+	case RSOFT_KIND_ATOMIC_WRITE:
+	case RSOFT_KIND_FLUSH:
+		/* answered by a response without payload (IBTA A19) */
+		return !len;
+	default:
+		return false;
+	}
+}
+
 static void comp_read(struct rsoft_qp *qp, struct comp_run *run,
 		      const struct rsoft_pkt *pkt, struct rsoft_rx *rx,
 		      u32 payload)
@@ -309,9 +325,8 @@ static void comp_read(struct rsoft_qp *qp, struct comp_run *run,
 		return;
 	is_last = pkt->psn == wqe->last_psn;
 	idx = rsoft_psn_diff(pkt->psn, wqe->first_psn);
-	if (wqe->kind != RSOFT_KIND_READ ||
-	    end != is_last || !comp_starts_right(wqe, pkt) ||
-	    pkt->payload_len != rsoft_pkt_len(wqe->len, idx, qp->mtu_shift)) {
+	if (end != is_last || !comp_starts_right(wqe, pkt) ||
+	    !comp_read_fits(qp, wqe, idx, pkt->payload_len)) {
 		/* never more than was asked for, never another length */
 		rsoft_req_fail(qp, wqe, IB_WC_BAD_RESP_ERR);
 		return;
@@ -343,7 +358,7 @@ static void comp_atomic(struct rsoft_qp *qp, struct comp_run *run,
 		return;
 	}
 	rsoft_cursor_release(&run->c);
-	rsoft_cursor_init(&run->c, qp->ibqp.pd, wqe->sge, wqe->num_sge,
+	rsoft_cursor_init(&run->c, qp, wqe->sge, wqe->num_sge,
 			  RSOFT_ACC_LOCAL_WRITE);
 	run->wqe = wqe;
 	while (done < sizeof(orig)) {

@@ -75,11 +75,14 @@ static void cq_overflow_work(struct work_struct *work)
 	};
 	struct rsoft_qp *qp;
 
-	ibdev_warn_ratelimited(cq->ibcq.device,
-			       "CQ overflow: more completions than %d entries\n",
-			       cq->ibcq.cqe);
-	if (cq->ibcq.event_handler)
-		cq->ibcq.event_handler(&ev, cq->ibcq.cq_context);
+	if (!cq->told) {
+		cq->told = true;
+		ibdev_warn_ratelimited(cq->ibcq.device,
+				       "CQ overflow: more completions than %d entries\n",
+				       cq->ibcq.cqe);
+		if (cq->ibcq.event_handler)
+			cq->ibcq.event_handler(&ev, cq->ibcq.cq_context);
+	}
 
 	while ((qp = cq_next_qp(dev, &cq->ibcq))) {
 		rsoft_qp_error(qp);
@@ -118,6 +121,31 @@ static int cq_create_ring(struct rsoft_cq *cq, u32 cqe, struct ib_udata *udata)
 	return ret;
 }
 
+static void cq_notify(struct rsoft_cq *cq)
+{
+	if (cq->user)
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	else
+		tasklet_schedule(&cq->tasklet);
+}
+
+static enum hrtimer_restart cq_mod_expired(struct hrtimer *timer)
+{
+	struct rsoft_cq *cq = container_of(timer, struct rsoft_cq, mod_timer);
+	unsigned long flags;
+	bool notify;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	notify = cq->armed && cq->pending;
+	cq->pending = 0;
+	if (notify)
+		cq->armed = 0;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (notify)
+		cq_notify(cq);
+	return HRTIMER_NORESTART;
+}
+
 int rsoft_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		    struct rsoft_create_cq_arg *arg)
 {
@@ -135,6 +163,8 @@ int rsoft_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	spin_lock_init(&cq->lock);
 	mutex_init(&cq->resize_lock);
 	tasklet_setup(&cq->tasklet, cq_kernel_event);
+	hrtimer_setup(&cq->mod_timer, cq_mod_expired, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
 	INIT_WORK(&cq->overflow_work, cq_overflow_work);
 	cq->user = udata;
 
@@ -147,12 +177,24 @@ int rsoft_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	return 0;
 }
 
+/* Moderation is over, and nobody hears of it any more. */
+static void cq_stop_timer(struct rsoft_cq *cq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->mod_count = 0;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	hrtimer_cancel(&cq->mod_timer);
+}
+
 int rsoft_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct rsoft_cq *cq = to_rcq(ibcq);
 
 	/* No QP uses it any more, so nothing can be added or scheduled. */
 	cancel_work_sync(&cq->overflow_work);
+	cq_stop_timer(cq);
 	tasklet_kill(&cq->tasklet);
 	rsoft_ring_destroy(&cq->ring);
 	mutex_destroy(&cq->resize_lock);
@@ -178,7 +220,7 @@ static u32 cq_count(const struct rsoft_cq *cq, u32 cons)
  */
 static int cq_swap_ring(struct rsoft_cq *cq, struct rsoft_ring *new)
 {
-	u32 cons, done, num;
+	u32 cons, done, num, taken = 0;
 	unsigned long flags;
 
 	spin_lock_irqsave(&cq->lock, flags);
@@ -192,15 +234,18 @@ static int cq_swap_ring(struct rsoft_cq *cq, struct rsoft_ring *new)
 
 	spin_lock_irqsave(&cq->lock, flags);
 	num = cq_count(cq, cons);
+	/* A kernel consumer goes on polling meanwhile. */
+	if (!cq->user)
+		taken = (cq->ring.cons - cons) & cq->ring.mask;
 	/* Less than before: it went round the ring once, so it overflowed. */
-	if (num > new->mask || num < done) {
+	if (num > new->mask || num < done || taken > num) {
 		spin_unlock_irqrestore(&cq->lock, flags);
 		return -EINVAL;
 	}
 	rsoft_ring_copy(new, done, &cq->ring, cons + done, num - done);
 	new->prod = num;
-	new->buf->consumer_index = 0;
 	new->buf->producer_index = num;
+	rsoft_ring_consume(new, taken);
 	swap(cq->ring, *new);
 	cq->ibcq.cqe = cq->ring.mask;
 	spin_unlock_irqrestore(&cq->lock, flags);
@@ -212,23 +257,25 @@ int rsoft_resize_cq(struct ib_cq *ibcq, rsoft_cqe_count cqe,
 {
 	struct rdma_soft_resize_cq_resp resp = {};
 	struct rsoft_cq *cq = to_rcq(ibcq);
+	struct ib_ucontext *ctx = NULL;
 	struct rsoft_ring ring = {};
-	struct ib_ucontext *ctx;
 	int ret;
 
-	if (!udata || !cq->user)
-		return -EOPNOTSUPP;
-	if (udata->outlen < sizeof(resp) || cqe < 1 || cqe > RSOFT_MAX_CQE)
+	if (cq->user != !!udata || cqe < 1 || cqe > RSOFT_MAX_CQE)
 		return -EINVAL;
-
-	ctx = &rdma_udata_to_drv_context(udata, struct rsoft_ucontext,
-					 ibuc)->ibuc;
+	if (udata) {
+		if (udata->outlen < sizeof(resp))
+			return -EINVAL;
+		ctx = &rdma_udata_to_drv_context(udata, struct rsoft_ucontext,
+						 ibuc)->ibuc;
+	}
 	ret = rsoft_ring_init(&ring, ctx, cqe, cq_entry_size(cq), &resp.mi);
 	if (ret)
 		return ret;
 
 	/* After the swap nothing may fail: the library would keep the old one. */
-	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (udata)
+		ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (!ret) {
 		mutex_lock(&cq->resize_lock);
 		ret = cq_swap_ring(cq, &ring);
@@ -281,6 +328,21 @@ static void cq_produce(struct rsoft_cq *cq, const struct ib_wc *wc)
 	rsoft_ring_produce(&cq->ring);
 }
 
+/* Wait for more completions before the event? */
+static bool cq_moderated(struct rsoft_cq *cq)
+{
+	lockdep_assert_held(&cq->lock);
+	if (++cq->pending >= cq->mod_count) {
+		hrtimer_try_to_cancel(&cq->mod_timer);
+		return false;
+	}
+	if (cq->pending == 1)
+		hrtimer_start(&cq->mod_timer,
+			      ns_to_ktime((u64)cq->mod_usecs * NSEC_PER_USEC),
+			      HRTIMER_MODE_REL_SOFT);
+	return true;
+}
+
 /* True if the consumer asked to be told of this completion; asks once. */
 static bool cq_take_armed(struct rsoft_cq *cq, const struct ib_wc *wc,
 			  bool solicited)
@@ -291,8 +353,42 @@ static bool cq_take_armed(struct rsoft_cq *cq, const struct ib_wc *wc,
 	if (cq->armed == IB_CQ_SOLICITED && !solicited &&
 	    wc->status == IB_WC_SUCCESS)
 		return false;
+	if (unlikely(cq->mod_count) && cq_moderated(cq))
+		return false;
+	cq->pending = 0;
 	cq->armed = 0;
 	return true;
+}
+
+/* Without a deadline the last completions of a burst would never be reported. */
+int rsoft_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
+{
+	struct rsoft_cq *cq = to_rcq(ibcq);
+	unsigned long flags;
+	bool notify;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->mod_count = count > 1 && period ? count : 0;
+	cq->mod_usecs = period;
+	/* those that waited by the old rule need not wait any more */
+	notify = cq->armed && cq->pending;
+	cq->pending = 0;
+	if (notify)
+		cq->armed = 0;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (notify)
+		cq_notify(cq);
+	return 0;
+}
+
+/* The QPs of a dead queue go to ERR, also one that was made after its death. */
+static void cq_overflowed(struct rsoft_cq *cq, struct rsoft_qp *qp)
+{
+	lockdep_assert_held(&cq->lock);
+	rsoft_count(to_rdev(cq->ibcq.device), RSOFT_CNT_CQ_OVERFLOW);
+	if (!cq->dead || READ_ONCE(qp->state) != RSOFT_QPS_ERR)
+		queue_work(rsoft_wq, &cq->overflow_work);
+	cq->dead = true;
 }
 
 int rsoft_cq_post(struct rsoft_cq *cq, const struct ib_wc *wc, bool solicited)
@@ -303,12 +399,7 @@ int rsoft_cq_post(struct rsoft_cq *cq, const struct ib_wc *wc, bool solicited)
 	spin_lock_irqsave(&cq->lock, flags);
 	if (unlikely(cq->dead || rsoft_ring_full(&cq->ring) ||
 		     (rsoft_inject_on() && rsoft_inject_cq(cq, wc)))) {
-		if (!cq->dead) {
-			cq->dead = true;
-			rsoft_count(to_rdev(cq->ibcq.device),
-				    RSOFT_CNT_CQ_OVERFLOW);
-			queue_work(rsoft_wq, &cq->overflow_work);
-		}
+		cq_overflowed(cq, to_rqp(wc->qp));
 		spin_unlock_irqrestore(&cq->lock, flags);
 		return -EOVERFLOW;
 	}
@@ -316,12 +407,8 @@ int rsoft_cq_post(struct rsoft_cq *cq, const struct ib_wc *wc, bool solicited)
 	notify = cq_take_armed(cq, wc, solicited);
 	spin_unlock_irqrestore(&cq->lock, flags);
 
-	if (!notify)
-		return 0;
-	if (cq->user)
-		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
-	else
-		tasklet_schedule(&cq->tasklet);
+	if (notify)
+		cq_notify(cq);
 	return 0;
 }
 

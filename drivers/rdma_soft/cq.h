@@ -5,6 +5,7 @@
 #ifndef RSOFT_CQ_H
 #define RSOFT_CQ_H
 
+#include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/mutex.h>
 #include <rdma/ib_verbs.h>
@@ -19,18 +20,28 @@
  * @ring: CQEs: struct ib_uverbs_wc for user space, struct ib_wc for the kernel
  * @user: owner is a user process
  * @dead: overflowed; nothing is produced any more
+ * @told: the overflow was reported (overflow_work)
  * @armed: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP when an event was asked for
+ * @mod_count: completions after which an armed queue raises its event; 0 is off
+ * @mod_usecs: us after the first of them at which it does in any case
+ * @pending: completions that wait for the event
+ * @mod_timer: their deadline
  * @tasklet: runs the handler of a kernel CQ, one at a time, without locks
  * @overflow_work: raises IB_EVENT_CQ_ERR and moves attached QPs to ERR
  */
 struct rsoft_cq {
 	struct ib_cq ibcq;
-	spinlock_t lock;		/* ring, armed, dead */
+	spinlock_t lock;		/* ring, armed, dead, mod_*, pending */
 	struct mutex resize_lock;	/* outside of lock */
 	struct rsoft_ring ring;
 	bool user;
 	bool dead;
+	bool told;
 	u8 armed;
+	u16 mod_count;
+	u16 mod_usecs;
+	u16 pending;
+	struct hrtimer mod_timer;
 	struct tasklet_struct tasklet;
 	struct work_struct overflow_work;
 };
@@ -72,6 +83,7 @@ int rsoft_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		    struct rsoft_create_cq_arg *arg);
 int rsoft_resize_cq(struct ib_cq *ibcq, rsoft_cqe_count cqe,
 		    struct ib_udata *udata);
+int rsoft_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int rsoft_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int rsoft_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 int rsoft_peek_cq(struct ib_cq *ibcq, int wc_cnt);

@@ -9,11 +9,11 @@
 /* Bytes for which a translation is made at once. */
 #define CURSOR_AHEAD	(32 * 1024u)
 
-void rsoft_cursor_init(struct rsoft_cursor *c, struct ib_pd *pd,
+void rsoft_cursor_init(struct rsoft_cursor *c, const struct rsoft_qp *qp,
 		       const struct rsoft_sge *sge, u32 num, u32 need)
 {
 	*c = (struct rsoft_cursor){
-		.pd = pd, .sge = sge, .num = num, .need = need,
+		.qp = qp, .sge = sge, .num = num, .need = need,
 	};
 }
 
@@ -24,8 +24,7 @@ void rsoft_cursor_flat(struct rsoft_cursor *c, const void *buf)
 
 void rsoft_cursor_release(struct rsoft_cursor *c)
 {
-	rsoft_mem_put(c->mr);
-	c->mr = NULL;
+	rsoft_mem_put(&c->ref);
 	c->ready = 0;
 }
 
@@ -80,16 +79,14 @@ void *rsoft_cursor_find(struct rsoft_cursor *c, u32 want, u32 *run,
 		return NULL;
 	}
 	sge = &c->sge[c->idx];
-	if (!c->mr) {
-		*why = rsoft_mem_get(c->pd, sge->lkey, c->need, sge->addr,
-				     sge->len, &c->mr);
-		if (*why != RSOFT_ACCESS_OK) {
-			c->mr = NULL;
+	if (!c->ref.mr) {
+		*why = rsoft_mem_get(c->qp, sge->lkey, c->need, sge->addr,
+				     sge->len, &c->ref);
+		if (*why != RSOFT_ACCESS_OK)
 			return NULL;
-		}
 	}
 	/* look ahead: whoever walks a message comes back for what follows */
-	at = rsoft_mem_at(c->mr, sge->addr + c->off,
+	at = rsoft_mem_at(c->ref.mr, sge->addr + c->off,
 			  min(max(want, CURSOR_AHEAD), sge->len - c->off),
 			  &found);
 	*run = min(want, found);

@@ -10,27 +10,27 @@
 
 /**
  * struct rsoft_cursor - walks a list of pieces of memory
- * @pd: protection domain that the keys must belong to
+ * @qp: QP that the memory is accessed for
  * @sge: pieces
  * @num: number of pieces
  * @idx: piece at @pos
  * @off: offset of @pos in that piece
  * @pos: offset from the start of the list
  * @need: RSOFT_ACC_* that each access needs
- * @mr: region of piece @idx, held, NULL if not looked up yet
+ * @ref: region of piece @idx, held, empty if not looked up yet
  * @flat: if not NULL the memory is this buffer and @sge is not used
  * @at: address of the byte at @pos, if @ready is not 0
  * @ready: bytes from @pos on that are known to lie in one piece from @at on
  */
 struct rsoft_cursor {
-	struct ib_pd *pd;
+	const struct rsoft_qp *qp;
 	const struct rsoft_sge *sge;
 	u32 num;
 	u32 idx;
 	u32 off;
 	u64 pos;
 	u32 need;
-	struct rsoft_mr *mr;
+	struct rsoft_mref ref;
 	const u8 *flat;
 	u8 *at;
 	u32 ready;
@@ -39,12 +39,12 @@ struct rsoft_cursor {
 /**
  * rsoft_cursor_init() - start at the first byte of a list
  * @c: cursor
- * @pd: protection domain
+ * @qp: QP that the memory is accessed for
  * @sge: pieces; must outlive the cursor
  * @num: number of pieces
  * @need: RSOFT_ACC_* that each access needs
  */
-void rsoft_cursor_init(struct rsoft_cursor *c, struct ib_pd *pd,
+void rsoft_cursor_init(struct rsoft_cursor *c, const struct rsoft_qp *qp,
 		       const struct rsoft_sge *sge, u32 num, u32 need);
 
 /**

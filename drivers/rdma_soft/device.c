@@ -29,6 +29,7 @@
 #include "main.h"
 #include "mcast.h"
 #include "mr.h"
+#include "mw.h"
 #include "pd.h"
 #include "pma.h"
 #include "proto/hdr.h"
@@ -81,7 +82,14 @@ static int rsoft_query_device(struct ib_device *ibdev,
 				 IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_SYS_IMAGE_GUID |
 				 IB_DEVICE_RC_RNR_NAK_GEN |
-				 IB_DEVICE_SRQ_RESIZE;
+				 IB_DEVICE_SRQ_RESIZE |
+				 IB_DEVICE_MEM_MGT_EXTENSIONS |
+				 IB_DEVICE_MEM_WINDOW |
+				 IB_DEVICE_MEM_WINDOW_TYPE_2B |
+				 IB_DEVICE_ATOMIC_WRITE;
+#ifdef RDMA_SOFT_HAVE_ACCESS_FLUSH
+	attr->device_cap_flags |= IB_DEVICE_FLUSH_GLOBAL;
+#endif
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
 	attr->max_send_sge = RSOFT_MAX_SGE;
 	attr->max_recv_sge = RSOFT_MAX_SGE;
@@ -89,6 +97,8 @@ static int rsoft_query_device(struct ib_device *ibdev,
 	attr->max_cq = RSOFT_MAX_CQ;
 	attr->max_cqe = RSOFT_MAX_CQE;
 	attr->max_mr = RSOFT_MAX_MR;
+	attr->max_mw = RSOFT_MAX_MW;
+	attr->max_fast_reg_page_list_len = RSOFT_MAX_FRMR_PAGES;
 	attr->max_pd = RSOFT_MAX_PD;
 	attr->max_qp_rd_atom = RSOFT_MAX_RD_ATOMIC;
 	attr->max_qp_init_rd_atom = RSOFT_MAX_RD_ATOMIC;
@@ -256,6 +266,8 @@ static const struct ib_device_ops dev_ops = {
 
 	.add_gid = rsoft_add_gid,
 	.alloc_hw_port_stats = rsoft_counters_alloc_stats,
+	.alloc_mr = rsoft_alloc_mr,
+	.alloc_mw = rsoft_alloc_mw,
 	.alloc_pd = rsoft_alloc_pd,
 	.alloc_ucontext = rsoft_alloc_ucontext,
 	.attach_mcast = rsoft_attach_mcast,
@@ -270,6 +282,7 @@ static const struct ib_device_ops dev_ops = {
 	.create_srq = rsoft_create_srq,
 	.create_user_ah = rsoft_create_ah,
 	.dealloc_driver = rsoft_dealloc_driver,
+	.dealloc_mw = rsoft_dealloc_mw,
 	.dealloc_pd = rsoft_dealloc_pd,
 	.dealloc_ucontext = rsoft_dealloc_ucontext,
 	.del_gid = rsoft_del_gid,
@@ -292,8 +305,10 @@ static const struct ib_device_ops dev_ops = {
 	.get_link_layer = rsoft_get_link_layer,
 	.get_netdev = rsoft_get_netdev,
 	.get_port_immutable = rsoft_get_port_immutable,
+	.map_mr_sg = rsoft_map_mr_sg,
 	.mmap = rsoft_mmap,
 	.mmap_free = rsoft_mmap_free,
+	.modify_cq = rsoft_modify_cq,
 	.modify_qp = rsoft_modify_qp,
 	.modify_srq = rsoft_modify_srq,
 	.peek_cq = rsoft_peek_cq,
@@ -314,6 +329,7 @@ static const struct ib_device_ops dev_ops = {
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, rsoft_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_cq, rsoft_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_mw, rsoft_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, rsoft_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, rsoft_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_srq, rsoft_srq, ibsrq),

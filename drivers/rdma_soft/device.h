@@ -20,6 +20,7 @@ struct rsoft_link;
 #define RSOFT_MAX_QP		0xfffff0
 #define RSOFT_MAX_CQ		0xfffff0
 #define RSOFT_MAX_MR		0xfffff0
+#define RSOFT_MAX_MW		0xfffff0
 #define RSOFT_MAX_AH		0xfffff0
 #define RSOFT_MAX_SRQ		0xfffff0
 #define RSOFT_MAX_PD		0x7ffffc

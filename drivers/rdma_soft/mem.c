@@ -12,44 +12,57 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 
+#include "mw.h"
+#include "qp.h"
+
 /* Operands that the CPU cannot reach with one aligned instruction. */
 static DEFINE_SPINLOCK(odd_lock);
 
-enum rsoft_access rsoft_mem_get(struct ib_pd *pd, u32 key, u32 need, u64 va,
-				u64 len, struct rsoft_mr **res)
+/* A key of a window does not work for local accesses. */
+static bool window_ok(const struct rsoft_qp *qp, const struct rsoft_mkey *mk,
+		      u32 need)
+{
+	return need & RSOFT_ACC_REMOTE &&
+	       (mk->type == RSOFT_MKEY_WINDOW_1 || rsoft_mw_is_of(mk, qp));
+}
+
+enum rsoft_access rsoft_mem_get(const struct rsoft_qp *qp, u32 key, u32 need,
+				u64 va, u64 len, struct rsoft_mref *ref)
 {
 	struct rsoft_region region;
+	struct rsoft_mkey *mk;
 	enum rsoft_access ret;
 	struct rsoft_handle *h;
-	struct rsoft_mr *mr;
 
 	h = rsoft_table_get(&rsoft_key_table, rsoft_key_index(key));
 	if (!h)
 		return RSOFT_ACCESS_KEY;
 
-	mr = h->obj;
-	/* A fast region's map is written before it is made valid. */
-	region.valid = smp_load_acquire(&mr->valid);
-	region.key = READ_ONCE(mr->key);
-	region.owner_ok = READ_ONCE(mr->ibmr.pd) == pd;
-	region.all = mr->type == RSOFT_MR_DMA;
-	region.rights = READ_ONCE(mr->access);
-	region.start = READ_ONCE(mr->iova);
-	region.len = READ_ONCE(mr->length);
+	mk = h->obj;
+	/* Pairs with rsoft_mkey_quiesce(): it sees us, or we see it invalid. */
+	smp_mb__after_atomic();
+	/* What it stands for is written before it is made valid. */
+	region.valid = smp_load_acquire(&mk->valid);
+	region.key = READ_ONCE(mk->key);
+	region.owner_ok = READ_ONCE(mk->pd) == qp->ibqp.pd;
+	region.all = mk->type == RSOFT_MKEY_DMA;
+	region.rights = READ_ONCE(mk->access);
+	region.start = READ_ONCE(mk->iova);
+	region.len = READ_ONCE(mk->length);
+	ref->mr = container_of(mk, struct rsoft_mr, k);
+	if (unlikely(rsoft_mkey_is_window(mk))) {
+		region.owner_ok &= window_ok(qp, mk, need);
+		ref->mr = READ_ONCE(rsoft_mkey_mw(mk)->mr);
+	}
 
 	ret = rsoft_access_check(&region, key, need, va, len);
 	if (ret != RSOFT_ACCESS_OK) {
+		ref->mr = NULL;
 		rsoft_handle_put(h);
 		return ret;
 	}
-	*res = mr;
+	ref->h = h;
 	return RSOFT_ACCESS_OK;
-}
-
-void rsoft_mem_put(struct rsoft_mr *mr)
-{
-	if (mr)
-		rsoft_handle_put(mr->h);
 }
 
 void *rsoft_mem_at(const struct rsoft_mr *mr, u64 va, u32 len, u32 *run)
@@ -64,7 +77,7 @@ void *rsoft_mem_at(const struct rsoft_mr *mr, u64 va, u32 len, u32 *run)
 		return (void *)(uintptr_t)va;
 	}
 
-	off = va - mr->iova + mr->offset;
+	off = va - mr->k.iova + mr->offset;
 	block = off >> mr->page_shift;
 	in_block = off & ((1ull << mr->page_shift) - 1);
 	addr = (u8 *)mr->map[block] + in_block;
@@ -121,4 +134,24 @@ u64 rsoft_mem_atomic(const struct rsoft_mr *mr, u64 va, bool cas, u64 swap_add,
 		return (u64)atomic64_cmpxchg((atomic64_t *)dst, compare,
 					     swap_add);
 	return (u64)atomic64_fetch_add(swap_add, (atomic64_t *)dst);
+}
+
+void rsoft_mem_store(const struct rsoft_mr *mr, u64 va, u64 val)
+{
+	unsigned long flags;
+	u32 run, run2;
+	u8 *dst;
+
+	dst = rsoft_mem_at(mr, va, sizeof(u64), &run);
+	if (likely(run == sizeof(u64) && IS_ALIGNED((uintptr_t)dst, 8))) {
+		/* who sees this sees what was written before it */
+		smp_store_release((u64 *)dst, val);
+		return;
+	}
+	spin_lock_irqsave(&odd_lock, flags);
+	memcpy(dst, &val, run);
+	if (run < sizeof(u64))
+		memcpy(rsoft_mem_at(mr, va + run, sizeof(u64) - run, &run2),
+		       (u8 *)&val + run, sizeof(u64) - run);
+	spin_unlock_irqrestore(&odd_lock, flags);
 }

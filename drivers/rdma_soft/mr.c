@@ -2,26 +2,22 @@
 /*
  * Registration of memory. A region gets its number first, is built, and only
  * then becomes findable; deregistration hides it, waits until no packet uses
- * it, and only then lets go of the pages.
+ * it, and only then lets go of the pages. A region with bound windows stays.
  */
 #include "mr.h"
 
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/scatterlist.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 
 #include "device.h"
 
-/* What a key can grant. Optional flags above are hints for DMA engines. */
-#define ACCESS_RIGHTS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
-			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
-			 IB_ACCESS_MW_BIND | IB_ZERO_BASED |	   \
-			 IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT)
-
-static struct rsoft_mr *mr_alloc(struct ib_pd *ibpd, enum rsoft_mr_type type,
+static struct rsoft_mr *mr_alloc(struct ib_pd *ibpd, enum rsoft_mkey_type type,
 				 int access)
 {
 	struct rsoft_mr *mr;
@@ -31,9 +27,9 @@ static struct rsoft_mr *mr_alloc(struct ib_pd *ibpd, enum rsoft_mr_type type,
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 
-	mr->h = rsoft_table_add(&rsoft_key_table, mr, GFP_KERNEL);
-	if (IS_ERR(mr->h)) {
-		ret = PTR_ERR(mr->h);
+	mr->k.h = rsoft_table_add(&rsoft_key_table, &mr->k, GFP_KERNEL);
+	if (IS_ERR(mr->k.h)) {
+		ret = PTR_ERR(mr->k.h);
 		kfree(mr);
 		return ERR_PTR(ret == -ENOSPC ? -ENOMEM : ret);
 	}
@@ -41,32 +37,34 @@ static struct rsoft_mr *mr_alloc(struct ib_pd *ibpd, enum rsoft_mr_type type,
 	/* The core sets these after return, when the key is in use already. */
 	mr->ibmr.device = ibpd->device;
 	mr->ibmr.pd = ibpd;
-	mr->type = type;
-	mr->access = access & ACCESS_RIGHTS;
-	mr->key = rsoft_key_make(mr->h->id, (u8)get_random_u32());
-	mr->ibmr.lkey = mr->key;
-	mr->ibmr.rkey = mr->key;
+	mr->k.pd = ibpd;
+	mr->k.type = type;
+	mr->k.access = access & RSOFT_MR_RIGHTS;
+	mr->k.key = rsoft_key_make(mr->k.h->id, (u8)get_random_u32());
+	mr->ibmr.lkey = mr->k.key;
+	mr->ibmr.rkey = mr->k.key;
 	return mr;
 }
 
 static void mr_free(struct rsoft_mr *mr)
 {
-	rsoft_table_remove(&rsoft_key_table, mr->h);
+	rsoft_table_remove(&rsoft_key_table, mr->k.h);
 	ib_umem_release(mr->umem);
 	kvfree(mr->map);
+	kvfree(mr->next.map);
 	kfree(mr);
 }
 
 struct ib_mr *rsoft_get_dma_mr(struct ib_pd *ibpd, int access)
 {
-	struct rsoft_mr *mr = mr_alloc(ibpd, RSOFT_MR_DMA, access);
+	struct rsoft_mr *mr = mr_alloc(ibpd, RSOFT_MKEY_DMA, access);
 
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 
-	mr->length = U64_MAX;
-	mr->valid = true;
-	rsoft_table_publish(&rsoft_key_table, mr->h);
+	mr->k.length = U64_MAX;
+	mr->k.valid = true;
+	rsoft_table_publish(&rsoft_key_table, mr->k.h);
 	return &mr->ibmr;
 }
 
@@ -97,7 +95,7 @@ static int mr_pin(struct rsoft_mr *mr, u64 start, int access)
 {
 	int ret;
 
-	mr->umem = ib_umem_get_va(mr->ibmr.device, start, mr->length, access);
+	mr->umem = ib_umem_get_va(mr->ibmr.device, start, mr->k.length, access);
 	if (IS_ERR(mr->umem)) {
 		ret = PTR_ERR(mr->umem);
 		mr->umem = NULL;
@@ -120,17 +118,20 @@ struct ib_mr *rsoft_reg_user_mr_pages(struct ib_pd *ibpd, u64 start, u64 length,
 	struct rsoft_mr *mr;
 	int ret;
 
+	/* Memory that keeps its content without power is not ours to promise. */
+	if (access & IB_ACCESS_FLUSH_PERSISTENT)
+		return ERR_PTR(-EOPNOTSUPP);
 	/* The last byte must have an address, both here and for the peer. */
 	if (!length || length > RSOFT_MAX_MR_SIZE ||
 	    length - 1 > U64_MAX - start || length - 1 > U64_MAX - iova)
 		return ERR_PTR(-EINVAL);
 
-	mr = mr_alloc(ibpd, RSOFT_MR_USER, access);
+	mr = mr_alloc(ibpd, RSOFT_MKEY_USER, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 
-	mr->iova = iova;
-	mr->length = length;
+	mr->k.iova = iova;
+	mr->k.length = length;
 	mr->ibmr.iova = iova;
 	mr->ibmr.length = length;
 	ret = mr_pin(mr, start, access);
@@ -139,8 +140,8 @@ struct ib_mr *rsoft_reg_user_mr_pages(struct ib_pd *ibpd, u64 start, u64 length,
 		return ERR_PTR(ret);
 	}
 
-	mr->valid = true;
-	rsoft_table_publish(&rsoft_key_table, mr->h);
+	mr->k.valid = true;
+	rsoft_table_publish(&rsoft_key_table, mr->k.h);
 	return &mr->ibmr;
 }
 
@@ -150,8 +151,82 @@ struct ib_mr *rsoft_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	return rsoft_reg_user_mr_pages(ibpd, start, length, iova, access);
 }
 
+struct ib_mr *rsoft_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
+			     u32 max_num_sg)
+{
+	struct rsoft_mr *mr;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_num_sg || max_num_sg > RSOFT_MAX_FRMR_PAGES)
+		return ERR_PTR(-EINVAL);
+
+	mr = mr_alloc(ibpd, RSOFT_MKEY_FAST, 0);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+
+	mr->max_blocks = max_num_sg;
+	mr->map = kvcalloc(max_num_sg, sizeof(*mr->map), GFP_KERNEL);
+	mr->next.map = kvcalloc(max_num_sg, sizeof(*mr->map), GFP_KERNEL);
+	if (!mr->map || !mr->next.map) {
+		mr_free(mr);
+		return ERR_PTR(-ENOMEM);
+	}
+	rsoft_table_publish(&rsoft_key_table, mr->k.h);
+	return &mr->ibmr;
+}
+
+static int mr_add_block(struct ib_mr *ibmr, u64 addr)
+{
+	struct rsoft_mr *mr = to_rmr(ibmr);
+
+	if (mr->next.nblocks == mr->max_blocks)
+		return -ENOMEM;
+	mr->next.map[mr->next.nblocks++] = ib_virt_dma_to_ptr(addr);
+	return 0;
+}
+
+/*
+ * The old mapping may still be in use: what invalidates it is often posted in
+ * one list with the REG_MR that makes use of this one.
+ */
+int rsoft_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
+		    unsigned int *sg_offset)
+{
+	struct rsoft_mr *mr = to_rmr(ibmr);
+	int num;
+
+	if (!is_power_of_2(ibmr->page_size) || ibmr->page_size < SZ_4K ||
+	    ibmr->page_size > SZ_1G)
+		return -EINVAL;
+
+	mr->next.ready = false;
+	mr->next.nblocks = 0;
+	num = ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, mr_add_block);
+	if (num <= 0)
+		return num;
+	mr->next.page_shift = ilog2(ibmr->page_size);
+	mr->next.offset = ibmr->iova & (ibmr->page_size - 1);
+	mr->next.ready = true;
+	return num;
+}
+
 int rsoft_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
-	mr_free(to_rmr(ibmr));
+	struct rsoft_mr *mr = to_rmr(ibmr);
+	struct rsoft_mkey *mk;
+	bool bound;
+
+	/* a window is bound to what is claimed, so none comes after this */
+	local_bh_disable();
+	mk = rsoft_mkey_claim(mr->k.key);
+	bound = atomic_read(&mr->windows);
+	if (!bound)
+		rsoft_table_hide(&rsoft_key_table, mk->h);
+	rsoft_mkey_release(mk);
+	local_bh_enable();
+	if (bound)
+		return -EBUSY;
+	mr_free(mr);
 	return 0;
 }

@@ -412,6 +412,10 @@ static int qp_post_one(struct rsoft_qp *qp, const struct ib_send_wr *wr)
 	/* pairs with the store-release when a WQE is retired */
 	if (sq->head - smp_load_acquire(&sq->tail) < sq->max_wr) {
 		err = rsoft_swqe_from_wr(qp, wr, rsoft_sq_at(sq, sq->head));
+		if (err && READ_ONCE(qp->state) == RSOFT_QPS_ERR) {
+			rsoft_swqe_flushed(wr, rsoft_sq_at(sq, sq->head));
+			err = 0;
+		}
 		if (!err) {
 			/* pairs with the load-acquire in rsoft_sq_head() */
 			smp_store_release(&sq->head, sq->head + 1);
@@ -478,6 +482,8 @@ int rsoft_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		*bad_wr = wr;
 		err = qp_post_recv_one(qp, wr);
 	}
+	/* either we see ERR or the flush that follows it sees the receives */
+	smp_mb();
 	if (READ_ONCE(qp->state) == RSOFT_QPS_ERR)
 		rsoft_engine_schedule(&qp->recv, RSOFT_EV_DOORBELL);
 	return err;

@@ -9,6 +9,7 @@
  */
 #include "build.h"
 #include "inject.h"
+#include "local.h"
 #include "req.h"
 #include "timer.h"
 #include "trace.h"
@@ -82,6 +83,8 @@ static bool req_wc(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
 		[RSOFT_KIND_SEND] = IB_WC_SEND,
 		[RSOFT_KIND_WRITE] = IB_WC_RDMA_WRITE,
 		[RSOFT_KIND_READ] = IB_WC_RDMA_READ,
+		[RSOFT_KIND_ATOMIC_WRITE] = IB_WC_ATOMIC_WRITE,
+		[RSOFT_KIND_FLUSH] = IB_WC_FLUSH,
 	};
 
 	if (wqe->status == IB_WC_SUCCESS && !qp->sq.sig_all &&
@@ -94,7 +97,9 @@ static bool req_wc(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
 		.qp = &qp->ibqp,
 		.port_num = 1,
 	};
-	if (wqe->kind == RSOFT_KIND_ATOMIC)
+	if (rsoft_swqe_is_local(wqe))
+		wc->opcode = rsoft_local_wc(wqe);
+	else if (wqe->kind == RSOFT_KIND_ATOMIC)
 		wc->opcode = wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ?
 			     IB_WC_COMP_SWAP : IB_WC_FETCH_ADD;
 	else if (wqe->kind < ARRAY_SIZE(wc_opcode))
@@ -223,7 +228,7 @@ void rsoft_req_rewind(struct rsoft_qp *qp, u32 psn)
 /* PSNs that a WQE takes up. */
 static u32 req_npkts(const struct rsoft_qp *qp, const struct rsoft_swqe *wqe)
 {
-	if (wqe->kind == RSOFT_KIND_ATOMIC)
+	if (rsoft_swqe_has_response(wqe) && wqe->kind != RSOFT_KIND_READ)
 		return 1;
 	return rsoft_npkts(wqe->len, qp->mtu_shift);
 }
@@ -264,6 +269,23 @@ static u32 req_window(const struct rsoft_qp *qp)
 	return max(REQ_WINDOW_BYTES >> qp->mtu_shift, 16);
 }
 
+/* The next WQE that sends something, at once; NULL if there is none. */
+static struct rsoft_swqe *req_follower(struct rsoft_qp *qp, u32 idx)
+{
+	struct rsoft_swqe *next;
+
+	for (;; idx++) {
+		next = rsoft_sq_fetch(qp, idx);
+		if (!next || next->status != IB_WC_SUCCESS)
+			return NULL;
+		if (likely(!rsoft_swqe_is_local(next)))
+			return next;
+		if (next->state != RSOFT_SWQE_DONE &&
+		    !rsoft_local_may_begin(qp, next, idx))
+			return NULL;
+	}
+}
+
 /*
  * Is this the last packet for now, so that nothing later will ask for an ACK?
  * A message that follows at once does.
@@ -279,8 +301,8 @@ static bool req_ends_burst(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
 		return true;
 	if (!last)
 		return false;
-	next = rsoft_sq_fetch(qp, qp->sq.next + 1);
-	if (!next || next->status != IB_WC_SUCCESS)
+	next = req_follower(qp, qp->sq.next + 1);
+	if (!next)
 		return true;
 	if (next->state == RSOFT_SWQE_DONE)
 		return true;
@@ -322,20 +344,32 @@ static void req_segment(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
 		pkt->ackreq = req_wants_ack(qp, wqe, *len, last);
 }
 
-/* A READ request for what has not arrived yet, or an atomic. */
+/* A READ request for what has not arrived yet, or what else is answered. */
 static void req_fetching(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
-			 struct rsoft_pkt *pkt)
+			 struct rsoft_pkt *pkt, u32 *len)
 {
 	u64 done = (u64)(u32)rsoft_psn_diff(qp->req.psn, wqe->first_psn)
 		   << qp->mtu_shift;
 
 	pkt->va = wqe->raddr;
 	pkt->rkey = wqe->rkey;
-	if (wqe->kind == RSOFT_KIND_READ) {
+	pkt->dma_len = wqe->len;
+	switch (wqe->kind) {
+	case RSOFT_KIND_READ:
 		pkt->opcode = RSOFT_OP_READ_REQ;
 		pkt->va += done;
-		pkt->dma_len = wqe->len - done;
+		pkt->dma_len -= done;
 		return;
+	case RSOFT_KIND_ATOMIC_WRITE:
+		pkt->opcode = RSOFT_OP_ATOMIC_WRITE;
+		*len = wqe->len;
+		return;
+	case RSOFT_KIND_FLUSH:
+		pkt->opcode = RSOFT_OP_FLUSH;
+		pkt->feth = wqe->feth;
+		return;
+	default:
+		break;
 	}
 	pkt->opcode = wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP ?
 		      RSOFT_OP_COMPARE_SWAP : RSOFT_OP_FETCH_ADD;
@@ -368,7 +402,7 @@ static void req_packet(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
 	*off = 0;
 	*len = 0;
 	if (rsoft_swqe_has_response(wqe)) {
-		req_fetching(qp, wqe, pkt);
+		req_fetching(qp, wqe, pkt, len);
 		/* nothing else makes up for a lost one */
 		pkt->ackreq = true;
 	} else {
@@ -462,7 +496,7 @@ static void req_cursor(struct rsoft_qp *qp, struct req_run *run,
 		if (wqe->inline_data)
 			rsoft_cursor_flat(&run->c, wqe->data);
 		else
-			rsoft_cursor_init(&run->c, qp->ibqp.pd, wqe->sge,
+			rsoft_cursor_init(&run->c, qp, wqe->sge,
 					  wqe->num_sge, 0);
 		run->wqe = wqe;
 	}
@@ -616,6 +650,20 @@ static enum req_step req_send_one(struct rsoft_qp *qp, struct req_run *run,
 	return STEP_SENT;
 }
 
+/* Does the last WQE that was sent wait for a response of its own? */
+static bool req_last_answers(struct rsoft_qp *qp)
+{
+	const struct rsoft_swqe *wqe;
+	u32 idx = qp->sq.next;
+
+	while (idx-- != qp->sq.tail) {
+		wqe = rsoft_sq_at(&qp->sq, idx);
+		if (!rsoft_swqe_is_local(wqe))
+			return rsoft_swqe_has_response(wqe);
+	}
+	return false;
+}
+
 /*
  * The WQE at sq.next cannot be executed. It ends the queue once all before it
  * are complete; if those wait for an ACK that nobody asked for, ask now.
@@ -632,9 +680,7 @@ static enum req_step req_refuse(struct rsoft_qp *qp, struct req_run *run,
 		return STEP_WAIT;
 	from = wqe->state == RSOFT_SWQE_POSTED ? req->psn : wqe->first_psn;
 	waits = qp->ibqp.qp_type == IB_QPT_RC && qp->sq.tail != qp->sq.next &&
-		req->una != req->psn_max &&
-		!rsoft_swqe_has_response(rsoft_sq_at(&qp->sq,
-						     qp->sq.next - 1));
+		req->una != req->psn_max && !req_last_answers(qp);
 	req_forget(run);
 	rsoft_req_fail(qp, wqe, wqe->status);
 	if (first && waits) {
@@ -642,6 +688,30 @@ static enum req_step req_refuse(struct rsoft_qp *qp, struct req_run *run,
 		return STEP_SENT;
 	}
 	return STEP_IDLE;
+}
+
+/*
+ * The local operation at sq.next. It counts as 512 bytes of work, as a packet
+ * does beside its payload.
+ */
+static enum req_step req_local(struct rsoft_qp *qp, struct req_run *run,
+			       struct rsoft_swqe *wqe)
+{
+	/* UC: what was handed over is complete */
+	if (wqe->opcode == IB_WR_LOCAL_INV && !req_flush_batch(qp, run))
+		return STEP_WAIT;
+	if (!(rsoft_qp_caps(qp) & RSOFT_CAN_SEND) ||
+	    !rsoft_local_may_begin(qp, wqe, qp->sq.next))
+		return STEP_IDLE;
+	req_forget(run);
+	rsoft_local_execute(qp, wqe);
+	run->tx.bytes += 512;
+	/* one that failed is refused in the next step */
+	if (wqe->state != RSOFT_SWQE_DONE)
+		return STEP_SENT;
+	qp->sq.next++;
+	rsoft_req_settle(qp);
+	return STEP_SENT;
 }
 
 static enum req_step req_step(struct rsoft_qp *qp, struct req_run *run)
@@ -658,6 +728,13 @@ static enum req_step req_step(struct rsoft_qp *qp, struct req_run *run)
 		wqe->status = IB_WC_LOC_LEN_ERR;
 	if (wqe->status != IB_WC_SUCCESS)
 		return req_refuse(qp, run, wqe);
+	if (unlikely(rsoft_swqe_is_local(wqe))) {
+		if (wqe->state == RSOFT_SWQE_POSTED)
+			return req_local(qp, run, wqe);
+		/* executed before the requester went back */
+		qp->sq.next++;
+		return STEP_SENT;
+	}
 	if (wqe->state == RSOFT_SWQE_POSTED) {
 		if (!req_may_begin(qp, wqe))
 			return STEP_IDLE;

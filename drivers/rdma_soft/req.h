@@ -19,7 +19,10 @@ static inline struct rsoft_swqe *rsoft_sq_at(const struct rsoft_sq *sq, u32 idx)
 
 static inline bool rsoft_swqe_has_response(const struct rsoft_swqe *wqe)
 {
-	return wqe->kind == RSOFT_KIND_READ || wqe->kind == RSOFT_KIND_ATOMIC;
+	return wqe->kind == RSOFT_KIND_READ ||
+	       wqe->kind == RSOFT_KIND_ATOMIC ||
+	       wqe->kind == RSOFT_KIND_ATOMIC_WRITE ||
+	       wqe->kind == RSOFT_KIND_FLUSH;
 }
 
 /**

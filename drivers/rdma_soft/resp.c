@@ -149,7 +149,7 @@ static void resp_cursor_rqe(struct rsoft_qp *qp, struct resp_run *run)
 {
 	if (run->c_valid)
 		return;
-	rsoft_cursor_init(&run->c, qp->ibqp.pd, qp->resp.rwqe.sge,
+	rsoft_cursor_init(&run->c, qp, qp->resp.rwqe.sge,
 			  qp->resp.rwqe.num_sge, RSOFT_ACC_LOCAL_WRITE);
 	run->c_valid = true;
 }
@@ -163,7 +163,7 @@ static void resp_cursor_write(struct rsoft_qp *qp, struct resp_run *run)
 		.len = qp->resp.wlen,
 		.lkey = qp->resp.rkey,
 	};
-	rsoft_cursor_init(&run->c, qp->ibqp.pd, &run->write, 1,
+	rsoft_cursor_init(&run->c, qp, &run->write, 1,
 			  RSOFT_ACC_REMOTE_WRITE);
 	run->c_valid = true;
 }
@@ -183,6 +183,10 @@ static void resp_finish(struct rsoft_qp *qp, const struct rsoft_pkt *pkt,
 	if (pkt->info->hdrs & RSOFT_HDR_IMMDT) {
 		wc.wc_flags |= IB_WC_WITH_IMM;
 		wc.ex.imm_data = pkt->imm;
+	}
+	if (pkt->info->hdrs & RSOFT_HDR_IETH) {
+		wc.wc_flags |= IB_WC_WITH_INVALIDATE;
+		wc.ex.invalidate_rkey = pkt->inv_rkey;
 	}
 	resp_complete(qp, &wc, pkt->solicited);
 }
@@ -212,6 +216,22 @@ static enum resp_result resp_bad_rqe(struct rsoft_qp *qp,
 	return RESP_STOP;
 }
 
+/*
+ * SEND with invalidate: the payload is in place, now take the key back. The
+ * receive ends in error if it may not be (IBTA 9.9.6.3.1); the peer is told.
+ */
+static enum resp_result resp_invalidate(struct rsoft_qp *qp,
+					const struct rsoft_pkt *pkt)
+{
+	enum rsoft_access why;
+
+	why = rsoft_mkey_invalidate(qp, pkt->inv_rkey, true);
+	if (why == RSOFT_ACCESS_OK)
+		return RESP_OK;
+	return resp_bad_rqe(qp, IB_WC_REM_INV_REQ_ERR, why,
+			    RSOFT_NAK_REM_ACCESS);
+}
+
 static enum resp_result resp_send(struct rsoft_qp *qp, struct resp_run *run,
 				  const struct rsoft_pkt *pkt)
 {
@@ -236,10 +256,13 @@ static enum resp_result resp_send(struct rsoft_qp *qp, struct resp_run *run,
 		return resp_bad_rqe(qp, IB_WC_LOC_PROT_ERR, why,
 				    RSOFT_NAK_REM_OP);
 	resp->rcvd += pkt->payload_len;
-	if (pkt->info->flags & RSOFT_PKT_END) {
-		resp_forget(run);
-		resp_finish(qp, pkt, resp->rcvd);
-	}
+	if (!(pkt->info->flags & RSOFT_PKT_END))
+		return RESP_OK;
+	resp_forget(run);
+	if ((pkt->info->hdrs & RSOFT_HDR_IETH) &&
+	    resp_invalidate(qp, pkt) != RESP_OK)
+		return RESP_STOP;
+	resp_finish(qp, pkt, resp->rcvd);
 	return RESP_OK;
 }
 
@@ -267,7 +290,7 @@ static enum resp_result resp_write_refused(struct rsoft_qp *qp)
 static bool resp_write_start(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 {
 	struct rsoft_resp *resp = &qp->resp;
-	struct rsoft_mr *mr;
+	struct rsoft_mref ref;
 
 	if (pkt->dma_len > RSOFT_MAX_MSG) {
 		resp_write_invalid(qp, RSOFT_DROP_LENGTH);
@@ -280,11 +303,11 @@ static bool resp_write_start(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	}
 	if (pkt->dma_len) {
 		/* a key is looked at only if there are bytes */
-		if (rsoft_mem_get(qp->ibqp.pd, pkt->rkey,
-				  RSOFT_ACC_REMOTE_WRITE, pkt->va,
-				  pkt->dma_len, &mr) != RSOFT_ACCESS_OK)
+		if (rsoft_mem_get(qp, pkt->rkey, RSOFT_ACC_REMOTE_WRITE,
+				  pkt->va, pkt->dma_len,
+				  &ref) != RSOFT_ACCESS_OK)
 			goto refuse;
-		rsoft_mem_put(mr);
+		rsoft_mem_put(&ref);
 	}
 	resp->va = pkt->va;
 	resp->rkey = pkt->rkey;
@@ -362,14 +385,13 @@ static void resp_rc_execute(struct rsoft_qp *qp, struct resp_run *run,
 {
 	struct rsoft_resp *resp = &qp->resp;
 	enum rsoft_seq next;
+	u64 val;
 
 	resp->nak_sent = false;
 	resp_established(qp);
 	if (!rsoft_seq_next(resp->seq, pkt->info, &next) ||
 	    !rsoft_seg_len_ok(pkt->info, pkt->payload_len,
-			      1u << qp->mtu_shift) ||
-	    /* nobody could have got a key that may be invalidated */
-	    (pkt->info->hdrs & RSOFT_HDR_IETH)) {
+			      1u << qp->mtu_shift)) {
 		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
 		return;
 	}
@@ -382,6 +404,13 @@ static void resp_rc_execute(struct rsoft_qp *qp, struct resp_run *run,
 		return;
 	case RSOFT_KIND_ATOMIC:
 		rsoft_resp_atomic(qp, pkt);
+		return;
+	case RSOFT_KIND_ATOMIC_WRITE:
+		if (!rsoft_rx_copy(run->rx, run->payload, &val, sizeof(val)))
+			rsoft_resp_atomic_write(qp, pkt, val);
+		return;
+	case RSOFT_KIND_FLUSH:
+		rsoft_resp_flush(qp, pkt);
 		return;
 	default:
 		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
@@ -444,11 +473,11 @@ static void resp_rc(struct rsoft_qp *qp, struct resp_run *run,
 		return;
 	}
 	rsoft_qp_count(qp, RSOFT_CNT_DUPLICATES);
-	if (pkt->info->kind == RSOFT_KIND_READ ||
-	    pkt->info->kind == RSOFT_KIND_ATOMIC)
-		rsoft_resp_repeat(qp, pkt);
-	else
+	if (pkt->info->kind == RSOFT_KIND_SEND ||
+	    pkt->info->kind == RSOFT_KIND_WRITE)
 		rsoft_ack_owe(qp);
+	else
+		rsoft_resp_repeat(qp, pkt);
 }
 
 /* UC: a gap loses the message it is in, nothing more (IBTA 9.8.2.2). */

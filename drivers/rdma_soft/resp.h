@@ -57,7 +57,25 @@ void rsoft_resp_read(struct rsoft_qp *qp, const struct rsoft_pkt *pkt);
 void rsoft_resp_atomic(struct rsoft_qp *qp, const struct rsoft_pkt *pkt);
 
 /**
- * rsoft_resp_repeat() - answer a READ or atomic that was executed before
+ * rsoft_resp_atomic_write() - execute an ATOMIC WRITE at the expected PSN
+ * @qp: QP; receive engine owned
+ * @pkt: request
+ * @val: its eight bytes, as they lie in the packet
+ */
+void rsoft_resp_atomic_write(struct rsoft_qp *qp, const struct rsoft_pkt *pkt,
+			     u64 val);
+
+/**
+ * rsoft_resp_flush() - execute a FLUSH at the expected PSN
+ * @qp: QP; receive engine owned
+ * @pkt: request
+ *
+ * All earlier requests were executed, so there is only the right to check.
+ */
+void rsoft_resp_flush(struct rsoft_qp *qp, const struct rsoft_pkt *pkt);
+
+/**
+ * rsoft_resp_repeat() - answer what has a response and was executed before
  * @qp: QP; receive engine owned
  * @pkt: request with a PSN before the expected one
  */

@@ -75,14 +75,14 @@ static void read_start(struct rsoft_qp *qp, u32 psn, u64 va, u32 rkey, u32 len,
 /* Rights of a READ on its whole range; a key counts only if there are bytes. */
 static bool read_allowed(struct rsoft_qp *qp, u64 va, u32 rkey, u32 len)
 {
-	struct rsoft_mr *mr;
+	struct rsoft_mref ref;
 
 	if (!len)
 		return true;
-	if (rsoft_mem_get(qp->ibqp.pd, rkey, RSOFT_ACC_REMOTE_READ, va, len,
-			  &mr) != RSOFT_ACCESS_OK)
+	if (rsoft_mem_get(qp, rkey, RSOFT_ACC_REMOTE_READ, va, len,
+			  &ref) != RSOFT_ACCESS_OK)
 		return false;
-	rsoft_mem_put(mr);
+	rsoft_mem_put(&ref);
 	return true;
 }
 
@@ -111,25 +111,89 @@ void rsoft_resp_atomic(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	bool cas = (pkt->opcode & ~RSOFT_TRANSPORT_MASK) ==
 		   RSOFT_OP_COMPARE_SWAP;
 	struct rsoft_rdres *res;
-	struct rsoft_mr *mr;
+	struct rsoft_mref ref;
 
 	if (!(qp->access & IB_ACCESS_REMOTE_ATOMIC) ||
 	    !qp->attr.max_dest_rd_atomic || (pkt->va & 7)) {
 		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
 		return;
 	}
-	if (rsoft_mem_get(qp->ibqp.pd, pkt->rkey, RSOFT_ACC_REMOTE_ATOMIC,
-			  pkt->va, sizeof(u64), &mr) != RSOFT_ACCESS_OK) {
+	if (rsoft_mem_get(qp, pkt->rkey, RSOFT_ACC_REMOTE_ATOMIC, pkt->va,
+			  sizeof(u64), &ref) != RSOFT_ACCESS_OK) {
 		rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
 				 IB_EVENT_QP_ACCESS_ERR);
 		return;
 	}
 	rsoft_qp_count(qp, RSOFT_CNT_ATOMIC_REQS);
 	res = read_remember(qp, RSOFT_KIND_ATOMIC, pkt, 1);
-	res->orig = rsoft_mem_atomic(mr, pkt->va, cas, pkt->swap_add,
+	res->orig = rsoft_mem_atomic(ref.mr, pkt->va, cas, pkt->swap_add,
 				     pkt->compare);
-	rsoft_mem_put(mr);
+	rsoft_mem_put(&ref);
 	rsoft_ack_atomic(qp, res);
+}
+
+void rsoft_resp_atomic_write(struct rsoft_qp *qp, const struct rsoft_pkt *pkt,
+			     u64 val)
+{
+	struct rsoft_mref ref;
+
+	if (!(qp->access & IB_ACCESS_REMOTE_WRITE) ||
+	    !qp->attr.max_dest_rd_atomic || pkt->dma_len != sizeof(u64) ||
+	    (pkt->va & 7)) {
+		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
+		return;
+	}
+	if (rsoft_mem_get(qp, pkt->rkey, RSOFT_ACC_REMOTE_WRITE, pkt->va,
+			  sizeof(u64), &ref) != RSOFT_ACCESS_OK) {
+		rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
+				 IB_EVENT_QP_ACCESS_ERR);
+		return;
+	}
+	rsoft_count(qp->dev, RSOFT_CNT_ATOMIC_REQS);
+	rsoft_mem_store(ref.mr, pkt->va, val);
+	rsoft_mem_put(&ref);
+	rsoft_ack_bare(qp, read_remember(qp, RSOFT_KIND_ATOMIC_WRITE, pkt, 1));
+}
+
+static u32 flush_needs(const struct rsoft_pkt *pkt)
+{
+	u32 need = 0;
+
+	if (pkt->feth & RSOFT_FETH_GLOBAL)
+		need |= RSOFT_ACC_FLUSH_GLOBAL;
+	if (pkt->feth & RSOFT_FETH_PERSISTENT)
+		need |= RSOFT_ACC_FLUSH_PERSIST;
+	return need;
+}
+
+/* Rights of a FLUSH: on the range, or on the region if it names all of it. */
+static bool flush_allowed(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
+{
+	bool all = pkt->feth >> RSOFT_FETH_LEVEL_SHIFT == RSOFT_FETH_LEVEL_MR;
+	struct rsoft_mref ref;
+
+	if (rsoft_mem_get(qp, pkt->rkey, flush_needs(pkt), pkt->va,
+			  all ? 0 : pkt->dma_len, &ref) != RSOFT_ACCESS_OK)
+		return false;
+	rsoft_mem_put(&ref);
+	return true;
+}
+
+void rsoft_resp_flush(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
+{
+	if (flush_needs(pkt) & ~qp->access ||
+	    !qp->attr.max_dest_rd_atomic || !rsoft_feth_ok(pkt->feth)) {
+		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
+		return;
+	}
+	if (!flush_allowed(qp, pkt)) {
+		rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
+				 IB_EVENT_QP_ACCESS_ERR);
+		return;
+	}
+	/* what a CPU wrote is visible to all; let it be so in this order */
+	smp_mb();
+	rsoft_ack_bare(qp, read_remember(qp, RSOFT_KIND_FLUSH, pkt, 1));
 }
 
 static struct rsoft_rdres *read_find(struct rsoft_qp *qp, u32 psn)
@@ -175,6 +239,11 @@ void rsoft_resp_repeat(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	if (res && res->kind == RSOFT_KIND_ATOMIC &&
 	    pkt->info->kind == RSOFT_KIND_ATOMIC) {
 		rsoft_ack_atomic(qp, res);
+		return;
+	}
+	if (res && res->kind != RSOFT_KIND_READ &&
+	    res->kind == pkt->info->kind) {
+		rsoft_ack_bare(qp, res);
 		return;
 	}
 	if (!res || !read_repeats(qp, res, pkt)) {
@@ -358,7 +427,7 @@ bool rsoft_resp_reading(struct rsoft_qp *qp, u32 budget)
 	enum read_step step = READ_SENT;
 
 	rsoft_tx_init(&run.tx, qp, &qp->recv);
-	rsoft_cursor_init(&run.c, qp->ibqp.pd, &run.from, 1,
+	rsoft_cursor_init(&run.c, qp, &run.from, 1,
 			  RSOFT_ACC_REMOTE_READ);
 	while (step == READ_SENT && !read_complete(rd) &&
 	       run.tx.bytes < budget)

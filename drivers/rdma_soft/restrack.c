@@ -125,11 +125,11 @@ int rsoft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr)
 {
 	const struct rsoft_mr *mr = to_rmr(ibmr);
 	const struct res_u32 vals[] = {
-		{ "user", mr->type == RSOFT_MR_USER },
-		{ "dma", mr->type == RSOFT_MR_DMA },
-		{ "fast", mr->type == RSOFT_MR_FAST },
-		{ "valid", READ_ONCE(mr->valid) },
-		{ "access", READ_ONCE(mr->access) },
+		{ "user", mr->k.type == RSOFT_MKEY_USER },
+		{ "dma", mr->k.type == RSOFT_MKEY_DMA },
+		{ "fast", mr->k.type == RSOFT_MKEY_FAST },
+		{ "valid", READ_ONCE(mr->k.valid) },
+		{ "access", READ_ONCE(mr->k.access) },
 		{ "block_size", 1u << READ_ONCE(mr->page_shift) },
 		{ "blocks", READ_ONCE(mr->nblocks) },
 	};

@@ -14,6 +14,9 @@
 #define WR_UD		BIT(2)
 #define WR_INLINE	BIT(3)	/* payload may be inline */
 #define WR_RDMA		BIT(4)	/* has remote address and key */
+#define WR_LOCAL	BIT(5)	/* sends nothing */
+#define WR_KERNEL	BIT(6)	/* not for user space */
+#define WR_USER		BIT(7)	/* for user space only */
 
 struct wr_info {
 	u8 kind;
@@ -47,6 +50,27 @@ static const struct wr_info wr_table[] = {
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = {
 		RSOFT_KIND_ATOMIC, RSOFT_TAIL_PLAIN, WR_RC
 	},
+	[IB_WR_SEND_WITH_INV] = {
+		RSOFT_KIND_SEND, RSOFT_TAIL_INV, WR_RC | WR_INLINE
+	},
+	[IB_WR_LOCAL_INV] = {
+		RSOFT_KIND_NONE, RSOFT_TAIL_PLAIN, WR_RC | WR_UC | WR_LOCAL
+	},
+	[IB_WR_BIND_MW] = {
+		RSOFT_KIND_NONE, RSOFT_TAIL_PLAIN,
+		WR_RC | WR_UC | WR_LOCAL | WR_USER
+	},
+	[IB_WR_REG_MR] = {
+		RSOFT_KIND_NONE, RSOFT_TAIL_PLAIN,
+		WR_RC | WR_UC | WR_LOCAL | WR_KERNEL
+	},
+	[IB_WR_FLUSH] = {
+		RSOFT_KIND_FLUSH, RSOFT_TAIL_PLAIN, WR_RC
+	},
+	[IB_WR_ATOMIC_WRITE] = {
+		RSOFT_KIND_ATOMIC_WRITE, RSOFT_TAIL_PLAIN,
+		WR_RC | WR_INLINE | WR_RDMA
+	},
 };
 
 static const struct wr_info *wr_lookup(const struct rsoft_qp *qp, u32 opcode)
@@ -67,6 +91,8 @@ static const struct wr_info *wr_lookup(const struct rsoft_qp *qp, u32 opcode)
 	if (opcode >= ARRAY_SIZE(wr_table))
 		return NULL;
 	info = &wr_table[opcode];
+	if (info->flags & (qp->user ? WR_KERNEL : WR_USER))
+		return NULL;
 	return info->flags & type ? info : NULL;
 }
 
@@ -92,7 +118,8 @@ static enum ib_wc_status wr_check_len(const struct rsoft_qp *qp,
 {
 	if (len > wr_max_len(qp))
 		return IB_WC_LOC_LEN_ERR;
-	if (out->kind == RSOFT_KIND_ATOMIC && len != sizeof(u64))
+	if ((out->kind == RSOFT_KIND_ATOMIC ||
+	     out->kind == RSOFT_KIND_ATOMIC_WRITE) && len != sizeof(u64))
 		return IB_WC_LOC_LEN_ERR;
 	out->len = len;
 	return IB_WC_SUCCESS;
@@ -163,6 +190,44 @@ static enum ib_wc_status swqe_user_inline(struct rsoft_qp *qp, const void *src,
 	return wr_check_len(qp, out, len);
 }
 
+/* The payload of a user's WQE. */
+static enum ib_wc_status swqe_payload(struct rsoft_qp *qp,
+				      const struct wr_info *info,
+				      const struct rdma_soft_dma_info *dma,
+				      const void *body, struct rsoft_swqe *out)
+{
+	/* its eight bytes lie where inline data does, whatever the flags say */
+	if (out->kind == RSOFT_KIND_ATOMIC_WRITE)
+		return swqe_user_inline(qp, body, dma->length, out);
+	if (!(out->flags & IB_SEND_INLINE))
+		return swqe_user_sges(qp, body, dma->num_sge, out);
+	if (!(info->flags & WR_INLINE))
+		return IB_WC_LOC_QP_OP_ERR;
+	return swqe_user_inline(qp, body, dma->length, out);
+}
+
+static void swqe_bind(const struct rdma_soft_send_wr *wr,
+		      struct rsoft_swqe *out)
+{
+	out->raddr = wr->wr.mw.addr;
+	out->reg_len = wr->wr.mw.length;
+	out->mr_lkey = wr->wr.mw.mr_lkey;
+	out->inv_rkey = wr->wr.mw.mw_rkey;
+	out->rkey = wr->wr.mw.rkey;
+	out->access = wr->wr.mw.access;
+}
+
+/* A FLUSH moves no payload: its length is that of what it names. */
+static enum ib_wc_status swqe_flush(const struct rdma_soft_send_wr *wr,
+				    u32 len, struct rsoft_swqe *out)
+{
+	out->raddr = wr->wr.flush.remote_addr;
+	out->rkey = wr->wr.flush.rkey;
+	out->len = len;
+	out->feth = rsoft_feth_make(wr->wr.flush.type, wr->wr.flush.level);
+	return rsoft_feth_ok(out->feth) ? IB_WC_SUCCESS : IB_WC_LOC_QP_OP_ERR;
+}
+
 void rsoft_swqe_decode(struct rsoft_qp *qp,
 		       const struct rdma_soft_send_wqe *src,
 		       struct rsoft_swqe *out)
@@ -186,17 +251,19 @@ void rsoft_swqe_decode(struct rsoft_qp *qp,
 	}
 	out->kind = info->kind;
 	out->tail = info->tail;
+	/* the same place in the WQE */
 	out->imm = wr.ex.imm_data;
-	if (wr.send_flags & IB_SEND_INLINE) {
-		if (info->flags & WR_INLINE)
-			out->status = swqe_user_inline(qp, (void *)src + body,
-						       dma.length, out);
-		else
-			out->status = IB_WC_LOC_QP_OP_ERR;
-	} else {
-		out->status = swqe_user_sges(qp, (void *)src + body,
-					     dma.num_sge, out);
+	out->inv_rkey = wr.ex.invalidate_rkey;
+	if (info->flags & WR_LOCAL) {
+		if (wr.opcode == IB_WR_BIND_MW)
+			swqe_bind(&wr, out);
+		return;
 	}
+	if (info->kind == RSOFT_KIND_FLUSH) {
+		out->status = swqe_flush(&wr, dma.length, out);
+		return;
+	}
+	out->status = swqe_payload(qp, info, &dma, (void *)src + body, out);
 	if (out->status == IB_WC_SUCCESS)
 		out->status = swqe_target(qp, &wr, out);
 }
@@ -234,26 +301,33 @@ static int swqe_kernel_sges(struct rsoft_qp *qp, const struct ib_send_wr *wr,
 	return 0;
 }
 
-int rsoft_swqe_from_wr(struct rsoft_qp *qp, const struct ib_send_wr *wr,
-		       struct rsoft_swqe *out)
+/* What a kernel consumer's request does to memory keys, captured when posted. */
+static int swqe_kernel_local(const struct ib_send_wr *wr,
+			     struct rsoft_swqe *out)
 {
-	const struct wr_info *info = wr_lookup(qp, wr->opcode);
-	int err;
+	const struct ib_reg_wr *reg = reg_wr(wr);
+	const struct rsoft_mr *mr;
 
-	if (!info)
+	if (wr->opcode == IB_WR_LOCAL_INV) {
+		out->inv_rkey = wr->ex.invalidate_rkey;
+		return 0;
+	}
+	mr = to_rmr(reg->mr);
+	if (mr->k.type != RSOFT_MKEY_FAST ||
+	    rsoft_key_index(reg->key) != mr->k.h->id)
 		return -EINVAL;
-	if ((wr->send_flags & IB_SEND_INLINE) && !(info->flags & WR_INLINE))
-		return -EINVAL;
-	swqe_clear(out);
-	out->wr_id = wr->wr_id;
-	out->opcode = wr->opcode;
-	out->flags = wr->send_flags;
-	out->kind = info->kind;
-	out->tail = info->tail;
-	out->imm = wr->ex.imm_data;
-	err = swqe_kernel_sges(qp, wr, out);
-	if (err)
-		return err;
+	out->rkey = reg->key;
+	out->access = reg->access;
+	out->raddr = reg->mr->iova;
+	out->reg_len = reg->mr->length;
+	return 0;
+}
+
+/* The part of a kernel consumer's request that names the other side. */
+static void swqe_kernel_target(struct rsoft_qp *qp, const struct ib_send_wr *wr,
+			       const struct wr_info *info,
+			       struct rsoft_swqe *out)
+{
 	if (rsoft_qp_is_dgram(qp)) {
 		const struct ib_ud_wr *ud = ud_wr(wr);
 
@@ -274,7 +348,42 @@ int rsoft_swqe_from_wr(struct rsoft_qp *qp, const struct ib_send_wr *wr,
 		out->raddr = rdma_wr(wr)->remote_addr;
 		out->rkey = rdma_wr(wr)->rkey;
 	}
-	return 0;
+}
+
+int rsoft_swqe_from_wr(struct rsoft_qp *qp, const struct ib_send_wr *wr,
+		       struct rsoft_swqe *out)
+{
+	const struct wr_info *info = wr_lookup(qp, wr->opcode);
+	int err;
+
+	/* the core has no kernel interface for FLUSH */
+	if (!info || info->kind == RSOFT_KIND_FLUSH)
+		return -EINVAL;
+	if ((wr->send_flags & IB_SEND_INLINE) && !(info->flags & WR_INLINE))
+		return -EINVAL;
+	swqe_clear(out);
+	out->wr_id = wr->wr_id;
+	out->opcode = wr->opcode;
+	out->flags = wr->send_flags;
+	out->kind = info->kind;
+	out->tail = info->tail;
+	if (info->flags & WR_LOCAL)
+		return swqe_kernel_local(wr, out);
+	out->imm = wr->ex.imm_data;
+	out->inv_rkey = wr->ex.invalidate_rkey;
+	err = swqe_kernel_sges(qp, wr, out);
+	if (!err)
+		swqe_kernel_target(qp, wr, info, out);
+	return err;
+}
+
+void rsoft_swqe_flushed(const struct ib_send_wr *wr, struct rsoft_swqe *out)
+{
+	swqe_clear(out);
+	out->wr_id = wr->wr_id;
+	out->opcode = wr->opcode;
+	out->flags = wr->send_flags;
+	out->kind = RSOFT_KIND_SEND;
 }
 
 void rsoft_swqe_release(struct rsoft_swqe *wqe)

@@ -49,14 +49,18 @@ enum rsoft_swqe_state {
  * @resp_psn: READ, atomic: PSN of the next response expected
  * @asked_psn: READ: PSN of the last request sent; its response starts there
  * @imm: immediate data as on the wire
- * @inv_rkey: key that SEND with invalidate names
- * @raddr: remote address of RDMA and atomics
- * @rkey: remote key
+ * @inv_rkey: key that an invalidation names, BIND_MW: the window's present one
+ * @raddr: remote address of RDMA and atomics; REG_MR, BIND_MW: first address
+ * @rkey: remote key; REG_MR, BIND_MW: new key
  * @swap_add: atomic operand
+ * @reg_len: REG_MR, BIND_MW: bytes
  * @compare: atomic operand
  * @path: UD: where to send; a reference is held
  * @remote_qpn: UD: destination QPN
+ * @mr_lkey: BIND_MW: key of the region
  * @remote_qkey: UD: Q_Key
+ * @access: REG_MR, BIND_MW: IB_ACCESS_*
+ * @feth: FLUSH: what its header says
  * @pkey_index: GSI: P_Key index
  * @num_sge: pieces in @sge
  * @inline_data: payload lies in @data, not in @sge
@@ -80,11 +84,21 @@ struct rsoft_swqe {
 	__be32 imm;
 	u32 inv_rkey;
 	u64 raddr;
-	u64 swap_add;
+	union {
+		u64 swap_add;
+		u64 reg_len;
+	};
 	u64 compare;
 	u32 rkey;
-	u32 remote_qpn;
-	u32 remote_qkey;
+	union {
+		u32 remote_qpn;
+		u32 mr_lkey;
+	};
+	union {
+		u32 remote_qkey;
+		u32 access;
+		u32 feth;
+	};
 	u16 pkey_index;
 	u8 num_sge;
 	bool inline_data;
@@ -151,6 +165,15 @@ void rsoft_swqe_decode(struct rsoft_qp *qp,
  */
 int rsoft_swqe_from_wr(struct rsoft_qp *qp, const struct ib_send_wr *wr,
 		       struct rsoft_swqe *out);
+
+/**
+ * rsoft_swqe_flushed() - a request that will only be flushed
+ * @wr: request of a kernel consumer to a QP in ERR
+ * @out: filled in
+ *
+ * ib_drain_sq() posts a WRITE to QPs of every type.
+ */
+void rsoft_swqe_flushed(const struct ib_send_wr *wr, struct rsoft_swqe *out);
 
 /**
  * rsoft_swqe_release() - drop what a request holds

@@ -25,7 +25,7 @@ list_sources()
 {
 	cd "$TOP" || exit 1
 	echo Kbuild
-	find drivers include -type f \( -name '*.[chS]' -o -name 'Kbuild*' \
+	find drivers include selftests/kverbs -type f \( -name '*.[chS]' -o -name 'Kbuild*' \
 		-o -name Makefile \) ! -name '*.mod.c' | sort
 }
 
@@ -42,4 +42,4 @@ else
 	rm -f "$out/.sources.new"
 fi
 
-exec make -C "$kdir" M="$out" "$@" "${MODULE_TARGET:-modules}"
+exec make -C "$kdir" M="$out" KVERBS=1 "$@" "${MODULE_TARGET:-modules}"

@@ -17,6 +17,10 @@
 #define RSOFT_ACC_ZERO_BASED	BIT(5)
 #define RSOFT_ACC_FLUSH_GLOBAL	BIT(8)
 #define RSOFT_ACC_FLUSH_PERSIST	BIT(9)
+/* Those that a peer uses, and a window grants. */
+#define RSOFT_ACC_REMOTE	(RSOFT_ACC_REMOTE_WRITE | \
+				 RSOFT_ACC_REMOTE_READ | \
+				 RSOFT_ACC_REMOTE_ATOMIC)
 
 enum rsoft_access {
 	RSOFT_ACCESS_OK,

@@ -78,6 +78,39 @@ struct rsoft_feth {
 } __packed;
 static_assert(sizeof(struct rsoft_feth) == 4);
 
+/* Its fields, with the values of the verbs (IB_FLUSH_*). */
+#define RSOFT_FETH_GLOBAL	BIT(0)
+#define RSOFT_FETH_PERSISTENT	BIT(1)
+#define RSOFT_FETH_TYPE_MASK	0x0fu
+#define RSOFT_FETH_LEVEL_SHIFT	4
+#define RSOFT_FETH_LEVEL_MR	1u
+
+/**
+ * rsoft_feth_make() - content of a FLUSH header
+ * @type: RSOFT_FETH_GLOBAL, RSOFT_FETH_PERSISTENT
+ * @level: 0 for a range, RSOFT_FETH_LEVEL_MR for the whole region
+ *
+ * Return: the header's bits.
+ */
+static inline u32 rsoft_feth_make(u8 type, u8 level)
+{
+	return (u32)level << RSOFT_FETH_LEVEL_SHIFT | type;
+}
+
+/**
+ * rsoft_feth_ok() - does a FLUSH ask for something that is defined
+ * @feth: bits of the header
+ *
+ * Return: true if it does; reserved bits are refused.
+ */
+static inline bool rsoft_feth_ok(u32 feth)
+{
+	u32 type = feth & RSOFT_FETH_TYPE_MASK;
+
+	return type && !(type & ~(RSOFT_FETH_GLOBAL | RSOFT_FETH_PERSISTENT)) &&
+	       feth >> RSOFT_FETH_LEVEL_SHIFT <= RSOFT_FETH_LEVEL_MR;
+}
+
 /**
  * struct rsoft_atomiceth - atomic request header, 28 bytes
  * @va: remote address
