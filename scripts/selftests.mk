@@ -11,19 +11,19 @@ SELFTESTS_CFLAGS := -Wno-missing-field-initializers -std=gnu11 -O1 -g -Wall \
 
 # Every C file of a test folder is one program.
 SELFTESTS_SRC := $(wildcard $(addprefix $(SELFTESTS_DIR)/, \
-	verbs/*.c integrity/*.c cm/*.c link/*.c netns/*.c))
+	verbs/*.c integrity/*.c cm/*.c link/*.c netns/*.c loss/*.c))
 SELFTESTS_BIN := $(SELFTESTS_SRC:$(SELFTESTS_DIR)/%.c=$(SELFTESTS_OUT)/%)
 SELFTESTS_LIB := $(SELFTESTS_OUT)/lib/vt.o $(SELFTESTS_OUT)/lib/wire.o \
-	$(SELFTESTS_OUT)/lib/rst.o
+	$(SELFTESTS_OUT)/lib/rst.o $(SELFTESTS_OUT)/lib/fault.o
 
 .PHONY: selftests check-vm check-uml check-verbs check-mutants check-perftest \
-	check-wire check-interop check-selfcheck clean-selftests
+	check-wire check-interop check-loss soak-loss check-selfcheck clean-selftests
 
 ##@ Selftests
 selftests: $(SELFTESTS_BIN) ## builds the test programs
 
-$(SELFTESTS_LIB): $(SELFTESTS_OUT)/%.o: $(SELFTESTS_DIR)/%.c \
-		$(SELFTESTS_DIR)/lib/vt.h $(SELFTESTS_DIR)/lib/wire.h $(SELFTESTS_DIR)/lib/rst.h
+$(SELFTESTS_LIB): $(SELFTESTS_OUT)/lib/%.o: $(SELFTESTS_DIR)/lib/%.c \
+		$(wildcard $(SELFTESTS_DIR)/lib/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(SELFTESTS_CFLAGS) -c -o $@ $<
 
@@ -31,6 +31,9 @@ $(SELFTESTS_BIN): $(SELFTESTS_OUT)/%: $(SELFTESTS_DIR)/%.c $(SELFTESTS_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(SELFTESTS_CFLAGS) -o $@ $< $(SELFTESTS_LIB) \
 		-lrdmacm -libverbs -lpthread
+
+# The short part is the same source.
+$(SELFTESTS_OUT)/loss/short: $(SELFTESTS_DIR)/loss/matrix.c
 
 check-vm: selftests ## selftests in the test VM [T='PATTERN...' or T=TEST:SUBTEST]
 	$(SELFTESTS_DIR)/run-vm-tests.sh $(T)
@@ -51,6 +54,12 @@ check-wire: ## is each packet RoCEv2, and each answer the right one? (UML, scapy
 check-interop: selftests modules ## against in-tree rxe, in one VM and in two, bytes compared
 	$(SELFTESTS_DIR)/run-vm-tests.sh --suite interop
 	$(SELFTESTS_DIR)/interop/two-vms.sh
+
+check-loss: ## every fault at every packet, in UML and in the test VM; counts
+	$(SELFTESTS_DIR)/loss/run.sh
+
+soak-loss: ## random faults for an hour, all operations, verified [DURATION=s] [SEED=n]
+	$(SELFTESTS_DIR)/loss/soak.sh
 
 check-perftest: selftests ## the whole perftest matrix in the test VM
 	$(SELFTESTS_DIR)/run-vm-tests.sh --suite perftest

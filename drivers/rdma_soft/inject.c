@@ -181,25 +181,34 @@ void rsoft_inject_release(struct list_head *list)
 	}
 }
 
+static void inject_rearm(struct rsoft_inject *inj)
+{
+	struct rsoft_held *h;
+	u64 next = U64_MAX;
+
+	lockdep_assert_held(&inj->lock);
+	list_for_each_entry(h, &inj->held, node)
+		next = min(next, h->due);
+	if (next != U64_MAX)
+		hrtimer_start(&inj->timer, ns_to_ktime(next),
+			      HRTIMER_MODE_ABS_SOFT);
+}
+
 static enum hrtimer_restart inject_timer(struct hrtimer *t)
 {
 	struct rsoft_inject *inj = container_of(t, struct rsoft_inject, timer);
 	struct rsoft_held *h, *tmp;
 	u64 now = ktime_get_ns();
-	u64 next = U64_MAX;
 	LIST_HEAD(due);
 
 	spin_lock_irq(&inj->lock);
 	list_for_each_entry_safe(h, tmp, &inj->held, node) {
-		if (h->due <= now) {
-			list_move_tail(&h->node, &due);
-			inj->nheld--;
-		} else {
-			next = min(next, h->due);
-		}
+		if (h->due > now)
+			continue;
+		list_move_tail(&h->node, &due);
+		inj->nheld--;
 	}
-	if (next != U64_MAX)
-		hrtimer_start(t, ns_to_ktime(next), HRTIMER_MODE_ABS_SOFT);
+	inject_rearm(inj);
 	spin_unlock_irq(&inj->lock);
 	rsoft_inject_release(&due);
 	return HRTIMER_NORESTART;
@@ -250,6 +259,41 @@ bool rsoft_inject_passed(struct rsoft_dev *dev,
 	}
 	spin_unlock_irqrestore(&inj->lock, flags);
 	return !list_empty(list);
+}
+
+static void inject_drop(struct list_head *list)
+{
+	struct rsoft_held *h, *tmp;
+
+	list_for_each_entry_safe(h, tmp, list, node) {
+		list_del(&h->node);
+		h->go(h, true);
+	}
+}
+
+void rsoft_inject_forget(struct rsoft_dev *dev, u32 qpn)
+{
+	struct rsoft_inject *inj = dev->inject;
+	struct rsoft_held *h, *tmp;
+	LIST_HEAD(list);
+
+	/* without a rule ever, nothing was held */
+	if (!READ_ONCE(inj->log))
+		return;
+	spin_lock_irq(&inj->lock);
+	list_for_each_entry_safe(h, tmp, &inj->held, node) {
+		if (h->dir != RSOFT_INJECT_TX || h->qpn != qpn)
+			continue;
+		list_move_tail(&h->node, &list);
+		inj->nheld--;
+	}
+	spin_unlock_irq(&inj->lock);
+	/* one that the timer took before is gone after this */
+	hrtimer_cancel(&inj->timer);
+	spin_lock_irq(&inj->lock);
+	inject_rearm(inj);
+	spin_unlock_irq(&inj->lock);
+	inject_drop(&list);
 }
 
 /* --- packets on their way out ------------------------------------------- */
@@ -538,7 +582,6 @@ void rsoft_inject_publish(struct rsoft_dev *dev)
 void rsoft_inject_stop(struct rsoft_dev *dev)
 {
 	struct rsoft_inject *inj = dev->inject;
-	struct rsoft_held *h, *tmp;
 	LIST_HEAD(list);
 
 	debugfs_remove_recursive(inj->dir);
@@ -552,10 +595,7 @@ void rsoft_inject_stop(struct rsoft_dev *dev)
 	rsoft_inject_clear(inj, RSOFT_RULE_ANY);
 	mutex_unlock(&inj->ctl);
 	hrtimer_cancel(&inj->timer);
-	list_for_each_entry_safe(h, tmp, &list, node) {
-		list_del(&h->node);
-		h->go(h, true);
-	}
+	inject_drop(&list);
 }
 
 void rsoft_inject_destroy(struct rsoft_dev *dev)

@@ -197,6 +197,17 @@ bool rsoft_inject_passed(struct rsoft_dev *dev,
 			 struct list_head *list);
 
 /**
+ * rsoft_inject_forget() - drop what a QP sends later
+ * @dev: device
+ * @qpn: QP with both engines paused
+ *
+ * Its packets hold GIDs, which must be released before the device goes.
+ *
+ * Context: may sleep.
+ */
+void rsoft_inject_forget(struct rsoft_dev *dev, u32 qpn);
+
+/**
  * rsoft_inject_release() - let held packets go
  * @list: from rsoft_inject_passed()
  *
@@ -283,6 +294,10 @@ static inline void rsoft_inject_stop(struct rsoft_dev *dev)
 }
 
 static inline void rsoft_inject_destroy(struct rsoft_dev *dev)
+{
+}
+
+static inline void rsoft_inject_forget(struct rsoft_dev *dev, u32 qpn)
 {
 }
 

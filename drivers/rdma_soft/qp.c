@@ -9,6 +9,7 @@
 #include <net/net_namespace.h>
 #include <rdma/uverbs_ioctl.h>
 
+#include "inject.h"
 #include "qp.h"
 #include "req.h"
 #include "resp.h"
@@ -254,6 +255,7 @@ int rsoft_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	rsoft_engine_pause(&qp->recv);
 	mutex_unlock(&qp->ctl);
 	rsoft_timers_stop(qp);
+	rsoft_inject_forget(dev, qp->qpn);
 
 	spin_lock_irq(&dev->qp_lock);
 	list_del(&qp->node);

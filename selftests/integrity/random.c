@@ -9,8 +9,9 @@
  * order, with the right opcode, length and immediate data.
  *
  * VT_SEED replays a run; VT_SECONDS (default 2) is the time for one case,
- * VT_MAX_LEN bounds a message (for lossy links), VT_FAMILY=4|6 overrides the
- * family of the case's addresses.
+ * VT_MAX_LEN bounds a message and VT_ACK_TIMEOUT is the field of the Local ACK
+ * Timeout (for lossy links), VT_FAMILY=4|6 overrides the family of the case's
+ * addresses.
  */
 #include <arpa/inet.h>
 #include <unistd.h>
@@ -710,8 +711,10 @@ static void integrity(const void *arg)
 {
 	const char *seed = getenv("VT_SEED"), *secs = getenv("VT_SECONDS");
 	const char *max_len = getenv("VT_MAX_LEN");
+	const char *timeout = getenv("VT_ACK_TIMEOUT");
 	struct run r = { .cfg = arg };
-	struct vt_conn conn = { .mtu = r.cfg->mtu, .min_rnr_timer = 12 };
+	struct vt_conn conn = { .mtu = r.cfg->mtu, .min_rnr_timer = 12,
+				.timeout = timeout ? atoi(timeout) : 0 };
 	uint64_t until;
 
 	r.rnd.s = seed ? strtoull(seed, NULL, 0) : vt_now_us() * 2654435761u + 1;
