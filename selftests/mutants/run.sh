@@ -9,8 +9,8 @@
 # with it. Only mutants whose name contains a PATTERN run (default: all).
 #
 #   --list     names, files and tests
-#   --fresh    forget what earlier runs found (they are kept as long as driver,
-#              patch, test programs and this kernel do not change)
+#   --fresh    forget what earlier runs found (a verdict is kept as long as
+#              driver, patch, test program and the guest's kernel do not change)
 #   --jobs N   guests at the same time (default: CPUs)
 #
 # Prints TAP: one line per mutant. Logs: build/mutants/log/. Exit status 0 only
@@ -138,7 +138,7 @@ subtest_is()
 # subtests of a program. Writes base/PROGRAM.log.
 baseline()
 {
-	local prog name subs
+	local prog name subs state
 
 	for name; do
 		head_of "$here/$name.patch" test
@@ -146,10 +146,11 @@ baseline()
 	for prog in $(cut -d: -f1 "$work/wanted" | sort -u); do
 		subs=$(sed -n "s|^$prog:||p" "$work/wanted" | paste -sd,)
 		base_log "$prog"
-		grep -qxF "# $subs" "$log.done" 2>/dev/null && continue
+		state="$(state_of_test "$prog") $subs"
+		[ "$(cat "$log.of" 2>/dev/null)" != "$state" ] || continue
 		info "unchanged driver: $prog ($(tr ',' '\n' <<<"$subs" | wc -l) tests)"
 		run_guest "$log" "$work/base.ko" "$prog" "$subs"
-		echo "# $subs" >"$log.done"
+		echo "$state" >"$log.of"
 	done
 }
 
@@ -165,16 +166,19 @@ mutate()
 	local f rc
 
 	f=$(sed -n 's|^+++ b/||p' "$here/$1.patch" | sed 's/[ \t].*//')
+	rm -rf "$work/saved"
+	mkdir -p "$work/saved"
+	# shellcheck disable=SC2086
+	(cd "$tree" && cp --parents $f "$work/saved")
 	if ! patch -d "$tree" -p1 -s -F2 --no-backup-if-mismatch -r - \
 		<"$here/$1.patch" >"$results/$1.build" 2>&1; then
-		sync_tree
+		cp -r "$work/saved/." "$tree"
 		echo "the patch does not apply" >"$results/$1.why"
 		return 1
 	fi
 	build "$results/$1.ko" "$results/$1.build"
 	rc=$?
-	# shellcheck disable=SC2086
-	(cd "$TOP" && for f in $f; do cp "$f" "$tree/$f"; done)
+	cp -r "$work/saved/." "$tree"
 	((rc == 0)) || echo "it does not compile" >"$results/$1.why"
 	return $rc
 }
@@ -207,16 +211,36 @@ judge()
 	info "$1: $(cat "$results/$1.is")"
 }
 
-# state_of NAME: hash of the patch; an earlier verdict counts if it is equal.
+# state_of_test PROGRAM: hash of everything its result depends on.
+state_of_test()
+{
+	hash_of "$driver_state" "$(cd "$TOP/selftests" && cat "$1".* \
+		lib/* uml/*.sh run.sh tests.list \
+		../Documentation/transport.rst 2>/dev/null | sha256sum)"
+}
+
+# state_of NAME: the same with the patch; an earlier verdict counts if equal.
 state_of()
 {
-	sha256sum <"$here/$1.patch" | cut -c1-16
+	local test
+
+	test=$(head_of "$here/$1.patch" test)
+	hash_of "$(state_of_test "${test%%:*}")" "$(sha256sum <"$here/$1.patch")"
 }
 
 known()
 {
 	[ -f "$results/$1.is" ] && [ "$(cat "$results/$1.is")" = good ] &&
 		[ "$(cat "$results/$1.of" 2>/dev/null)" = "$(state_of "$1")" ]
+}
+
+stop_guests()
+{
+	local p
+
+	for p in $(jobs -rp); do
+		kill -- "-$p" 2>/dev/null
+	done
 }
 
 report()
@@ -241,7 +265,7 @@ report()
 
 main()
 {
-	local name names old
+	local name names
 
 	parse "$@"
 	mapfile -t names < <(mutants)
@@ -264,17 +288,14 @@ main()
 	sync_tree
 	build "$work/base.ko" "$work/base.build" ||
 		{ tail -n 20 "$work/base.build" >&2; die "the driver does not build"; }
-	# What a verdict depends on besides the patch.
-	results=$work/log/$(hash_of "$kernel" \
-		"$(cd "$tree" && xargs sha256sum <"$work/sources")" \
-		"$(cd "$TOP/selftests" && find verbs integrity cm link netns lib uml \
-			loss -type f 2>/dev/null | sort | xargs sha256sum)")
+	driver_state=$(hash_of "$kernel" \
+		"$(cd "$tree" && xargs sha256sum <"$work/sources")")
+	results=$work/log
 	[ -z "$fresh" ] || rm -rf "$results"
-	for old in "$work"/log/*; do
-		[ "$old" = "$results" ] || rm -rf "$old"
-	done
 	mkdir -p "$results"
 	export VT_WANT_MS=5000
+	trap stop_guests EXIT
+	trap 'exit 130' INT TERM
 	baseline "${names[@]}"
 	for name in "${names[@]}"; do
 		known "$name" && continue
@@ -284,7 +305,10 @@ main()
 		while (($(jobs -rp | wc -l) >= guests)); do
 			wait -n
 		done
+		# in a group of its own, so that it can be ended with its guest
+		set -m
 		judge "$name" {lock}>&- &
+		set +m
 	done
 	wait
 	report "${names[@]}"

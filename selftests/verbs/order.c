@@ -392,6 +392,44 @@ static void sqd_retries(const void *arg)
 	half_down(&h);
 }
 
+/* UC: a bad request breaks the send queue only; RTS repairs it. */
+static void sqe_recovers(const void *arg)
+{
+	struct ibv_qp_attr rts = { .qp_state = IBV_QPS_RTS };
+	struct vt_qp_cfg cfg = { .type = IBV_QPT_UC };
+	struct vt_pair p;
+	uint64_t i;
+
+	(void)arg;
+	vt_pair_up(&p, &cfg, NULL, LEN);
+	for (i = 0; i < 3; i++)
+		VT_ASSERT(!vt_recv(&p.b, i, p.bb.p, 64, p.bb.mr->lkey), "");
+	for (i = 1; i <= 3; i++)
+		VT_ASSERT(!vt_post(&p.a, IBV_WR_SEND, i, p.ba.p, 64,
+				   p.ba.mr->lkey ^ (i == 2 ? 0x5500 : 0), 0, 0,
+				   IBV_SEND_SIGNALED), "");
+	VT_WANT(p.a.scq, 1, IBV_WC_SUCCESS);
+	VT_WANT(p.a.scq, 2, IBV_WC_LOC_PROT_ERR);
+	VT_WANT(p.a.scq, 3, IBV_WC_WR_FLUSH_ERR);
+	VT_WANT(p.b.rcq, 0, IBV_WC_SUCCESS);
+	VT_EXPECT(vt_state(&p.a) == IBV_QPS_SQE, "state %d", vt_state(&p.a));
+	/* the receive side works on */
+	VT_ASSERT(!vt_recv(&p.a, 9, p.ba.p, 64, p.ba.mr->lkey), "");
+	VT_ASSERT(!vt_post(&p.b, IBV_WR_SEND, 8, p.bb.p, 64, p.bb.mr->lkey, 0,
+			   0, IBV_SEND_SIGNALED), "");
+	VT_WANT(p.a.rcq, 9, IBV_WC_SUCCESS);
+	VT_ASSERT(!vt_post(&p.a, IBV_WR_SEND, 4, p.ba.p, 64, p.ba.mr->lkey, 0,
+			   0, IBV_SEND_SIGNALED), "post in SQE");
+	VT_WANT(p.a.scq, 4, IBV_WC_WR_FLUSH_ERR);
+	VT_ASSERT(!ibv_modify_qp(p.a.qp, &rts, IBV_QP_STATE), "SQE to RTS");
+	VT_ASSERT(!vt_post(&p.a, IBV_WR_SEND, 5, p.ba.p, 64, p.ba.mr->lkey, 0,
+			   0, IBV_SEND_SIGNALED), "");
+	VT_WANT(p.a.scq, 5, IBV_WC_SUCCESS);
+	VT_WANT(p.b.rcq, 1, IBV_WC_SUCCESS);
+	VT_WANT_NONE(p.a.scq, 10);
+	vt_pair_down(&p);
+}
+
 /* --- a QP that is changed while it works -------------------------------- */
 
 struct worker {
@@ -606,6 +644,7 @@ static const struct vt_test tests[] = {
 	{ "bad_recv_in_list", bad_recv_in_list },
 	{ "sqd_drains", sqd_drains },
 	{ "sqd_retries", sqd_retries },
+	{ "sqe_recovers", sqe_recovers },
 	{ "modify_responder_live", modify_live, "b" },
 	{ "modify_requester_live", modify_live, "a" },
 	{ "modify_rights_live", modify_live, "rts" },

@@ -58,6 +58,8 @@ struct run {
 	int64_t psn_base;	/* what "psn" is relative to; -1: the next */
 };
 
+static int row_line;		/* of the row that runs */
+
 /* --- words of the tables ------------------------------------------------ */
 
 static const char * const state_names[] = {
@@ -181,7 +183,8 @@ static void want_text(const char *what, const char *got, const char *want)
 	if (!*got)
 		got = "none";
 	if (strcmp(got, want))
-		vt_expect_failed("transport.rst", 0, "%s: got '%s', the table says '%s'",
+		vt_expect_failed("Documentation/transport.rst", row_line,
+				 "%s: got '%s', the table says '%s'",
 				 what, got, want);
 }
 
@@ -1022,7 +1025,7 @@ static void run_job(const void *arg)
 	bool responses = strstr(row->table, "-responses");
 
 	VT_ASSERT(r, "");
-	vt_note("Documentation/transport.rst:%d", row->line);
+	row_line = row->line;
 	defaults(r, job);
 	apply_conds(r, row->cell[responses ? R_COND : C_COND], true);
 	if (responses)
