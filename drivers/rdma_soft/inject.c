@@ -25,6 +25,7 @@
 #include "trace_inject.h"
 
 DEFINE_STATIC_KEY_FALSE(rsoft_inject_key);
+DEFINE_STATIC_KEY_FALSE(rsoft_inject_step_key);
 
 /* --- rules -------------------------------------------------------------- */
 
@@ -114,6 +115,11 @@ struct rsoft_verdict rsoft_inject_judge(struct rsoft_dev *dev,
 	return v;
 }
 
+static bool rule_is_step(const struct rsoft_rule *r)
+{
+	return r->place == RSOFT_PLACE_REQUEST || r->place == RSOFT_PLACE_SEND;
+}
+
 int rsoft_inject_add(struct rsoft_inject *inj, struct rsoft_rule *rule)
 {
 	struct rsoft_inject_entry *log = NULL;
@@ -138,6 +144,8 @@ int rsoft_inject_add(struct rsoft_inject *inj, struct rsoft_rule *rule)
 	spin_unlock_irq(&inj->lock);
 	if (inj->nrules == 1)
 		static_branch_inc(&rsoft_inject_key);
+	if (rule_is_step(rule))
+		static_branch_inc(&rsoft_inject_step_key);
 	return err;
 }
 
@@ -164,8 +172,11 @@ int rsoft_inject_clear(struct rsoft_inject *inj, u32 id)
 		static_branch_dec(&rsoft_inject_key);
 	if (id != RSOFT_RULE_ANY && list_empty(&gone))
 		return -ENOENT;
-	list_for_each_entry_safe(r, tmp, &gone, node)
+	list_for_each_entry_safe(r, tmp, &gone, node) {
+		if (rule_is_step(r))
+			static_branch_dec(&rsoft_inject_step_key);
 		kfree(r);
+	}
 	return 0;
 }
 

@@ -105,6 +105,7 @@ struct rsoft_held {
 #ifdef RSOFT_INJECT
 
 DECLARE_STATIC_KEY_FALSE(rsoft_inject_key);
+DECLARE_STATIC_KEY_FALSE(rsoft_inject_step_key);
 
 /**
  * rsoft_inject_on() - has any device rules
@@ -114,6 +115,17 @@ DECLARE_STATIC_KEY_FALSE(rsoft_inject_key);
 static inline bool rsoft_inject_on(void)
 {
 	return static_branch_unlikely(&rsoft_inject_key);
+}
+
+/**
+ * rsoft_inject_steps() - has any device rules about single steps of an engine
+ *
+ * Return: true if RSOFT_PLACE_REQUEST or RSOFT_PLACE_SEND must be asked about
+ * each packet, so that no packets may be taken together there.
+ */
+static inline bool rsoft_inject_steps(void)
+{
+	return static_branch_unlikely(&rsoft_inject_step_key);
 }
 
 /**
@@ -276,6 +288,11 @@ bool rsoft_inject_cq(struct rsoft_cq *cq, const struct ib_wc *wc);
 #else
 
 static inline bool rsoft_inject_on(void)
+{
+	return false;
+}
+
+static inline bool rsoft_inject_steps(void)
 {
 	return false;
 }

@@ -531,7 +531,7 @@ static bool req_injected(struct rsoft_qp *qp, struct rsoft_swqe *wqe,
 {
 	enum ib_wc_status status;
 
-	if (!rsoft_inject_on() || !rsoft_inject_send(qp, pkt, &status))
+	if (!rsoft_inject_steps() || !rsoft_inject_send(qp, pkt, &status))
 		return false;
 	wqe->status = status;
 	return true;
@@ -578,7 +578,7 @@ static u32 req_alike(const struct rsoft_qp *qp, const struct rsoft_swqe *wqe)
 	s32 n;
 
 	if ((wqe->kind != RSOFT_KIND_SEND && wqe->kind != RSOFT_KIND_WRITE) ||
-	    req->psn == wqe->first_psn || rsoft_inject_on())
+	    req->psn == wqe->first_psn || rsoft_inject_steps())
 		return 0;
 	n = rsoft_psn_diff(wqe->last_psn, req->psn);
 	if (qp->ibqp.qp_type != IB_QPT_RC)

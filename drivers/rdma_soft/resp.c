@@ -367,7 +367,7 @@ static enum resp_result resp_message(struct rsoft_qp *qp, struct resp_run *run,
 static bool resp_is_middle(const struct rsoft_pkt *pkt)
 {
 	return !(pkt->info->flags & (RSOFT_PKT_START | RSOFT_PKT_END)) &&
-	       !rsoft_inject_on();
+	       !rsoft_inject_steps();
 }
 
 static void resp_established(struct rsoft_qp *qp)
@@ -432,7 +432,7 @@ static bool resp_injected(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 {
 	struct rsoft_verdict v;
 
-	if (!rsoft_inject_on())
+	if (!rsoft_inject_steps())
 		return false;
 	v = rsoft_inject_request(qp, pkt);
 	switch (v.what) {

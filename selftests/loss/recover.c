@@ -778,7 +778,7 @@ static void read_window(const void *arg)
 
 	(void)arg;
 	for (w = 0; w < VT_ARRAY_SIZE(windows); w++) {
-		struct vt_conn conn = { .mtu = IBV_MTU_256, .timeout = 12,
+		struct vt_conn conn = { .mtu = IBV_MTU_256, .timeout = 16,
 					.rd_atomic = windows[w] };
 		bool out[64] = { 0 };
 		int now = 0, most = 0;
@@ -789,7 +789,7 @@ static void read_window(const void *arg)
 		fault_add(&p.ea, "note dir=tx op=read_req");
 		fault_add(&p.ea, "note dir=rx op=read_resp_last,read_resp_only");
 		fault_add(&p.eb, "drop dir=tx op=read_resp_last every=7 count=3");
-		fault_add(&p.eb, "delay=3ms dir=tx op=read_resp count=all");
+		fault_add(&p.eb, "delay=40ms dir=tx op=read_resp count=all");
 		for (k = 0; k < 30; k++)
 			post(&p, IBV_WR_RDMA_READ, k, k * 1024, 512);
 		for (k = 0; k < 30; k++) {
