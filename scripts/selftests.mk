@@ -17,7 +17,8 @@ SELFTESTS_LIB := $(SELFTESTS_OUT)/lib/vt.o $(SELFTESTS_OUT)/lib/wire.o \
 	$(SELFTESTS_OUT)/lib/rst.o $(SELFTESTS_OUT)/lib/fault.o
 
 .PHONY: selftests check-vm check-uml check-verbs check-mutants check-perftest \
-	check-wire check-interop check-loss soak-loss check-selfcheck clean-selftests
+	check-wire check-interop check-loss soak-loss check-kverbs check-selfcheck \
+	clean-selftests
 
 ##@ Selftests
 selftests: $(SELFTESTS_BIN) ## builds the test programs
@@ -44,6 +45,9 @@ check-uml: ## selftests under User Mode Linux [T='TEST...' or T=TEST:SUBTEST]
 check-verbs: ## all tests on libibverbs under UML; every row of transport.rst
 	$(SELFTESTS_DIR)/uml/tests.sh $(or $(T),$(shell awk '$$1 ~ /^verbs\// \
 		{ print $$1 }' $(SELFTESTS_DIR)/tests.list))
+
+check-kverbs: ## tests as a kernel consumer: UML, UML with sanitizers, VM [T='plain san vm']
+	$(SELFTESTS_DIR)/kverbs/check.sh $(T)
 
 check-mutants: ## does a named test notice each broken rule? [T='PATTERN...']
 	$(SELFTESTS_DIR)/mutants/run.sh $(T)

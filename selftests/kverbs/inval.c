@@ -3,6 +3,8 @@
  * Taking keys back: by LOCAL_INV, by the peer's SEND with invalidate, and what
  * happens to who has no right to.
  */
+#include <linux/crc32.h>
+#include <linux/delay.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
 
@@ -108,6 +110,50 @@ static void every_variant(struct kt *t)
 		if (!kt_do(&r.p->b, &w, IB_WC_SUCCESS))
 			return;
 	}
+}
+
+/*
+ * A stream of WRITEs runs into the region while its owner takes the key back.
+ * From the completion on the memory is the owner's alone.
+ */
+static bool one_race(struct kt *t, u32 round)
+{
+	struct ib_sge sge;
+	union kt_wr w[8];
+	u32 i, sum, again;
+	struct rig r;
+
+	if (!rig_new(t, &r))
+		return false;
+	for (i = 0; i < ARRAY_SIZE(w); i++) {
+		sge = kt_sge(r.p->b.pd, r.buf, SZ_64K);
+		kt_rdma(&w[i], i, IB_WR_RDMA_WRITE, &sge, r.mr->iova,
+			r.mr->rkey);
+	}
+	if (KT_BAD(t, !kt_post(&r.p->b, w, ARRAY_SIZE(w)), "post"))
+		return false;
+	udelay(round * 23);
+	kt_inv(&w[0], 99, r.mr->rkey);
+	if (!kt_do(&r.p->a, &w[0], IB_WC_SUCCESS))
+		return true;
+	sum = crc32_le(0, r.mem->va, SZ_64K);
+	for (i = 0; i < 20; i++) {
+		usleep_range(100, 200);
+		/* what comes late differs from what is there */
+		memset(r.buf, i, SZ_64K);
+		again = crc32_le(0, r.mem->va, SZ_64K);
+		if (KT_BAD(t, again == sum, "round %u: memory changed", round))
+			return false;
+	}
+	return true;
+}
+
+static void race(struct kt *t)
+{
+	u32 i;
+
+	for (i = 0; i < 40 && one_race(t, i); i++)
+		;
 }
 
 /* Peer b reads, then takes the key back with its answer. */
@@ -371,6 +417,7 @@ const struct kt_case kt_inval_cases[] = {
 	{ "inval_local_then_access", local_then_access },
 	{ "inval_old_key", old_key },
 	{ "inval_every_variant", every_variant },
+	{ "inval_race", race },
 	{ "inval_remote", remote },
 	{ "inval_remote_wrong_key", remote_wrong_key },
 	{ "inval_remote_no_key", remote_no_key },

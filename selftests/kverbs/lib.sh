@@ -5,6 +5,11 @@
 # tests is a module, built with the driver (make modules KVERBS=1).
 
 KVERBS_MODULE=${MODULE%drivers/rdma_soft/*}selftests/kverbs/rdma_soft_kverbs.ko
+# A driver that lies elsewhere: ours is where the guest's kernel was built for.
+if ! [ -f "$KVERBS_MODULE" ] && [[ ${UML_BUILD:-} == */uml-* ]]; then
+	KVERBS_MODULE=${UML_BUILD##*/uml-}
+	KVERBS_MODULE=$TREE/build/uml-${KVERBS_MODULE%-*}/selftests/kverbs/rdma_soft_kverbs.ko
+fi
 
 # kverbs_run ARGUMENT...: load it, which runs the tests; print what they found.
 kverbs_run()

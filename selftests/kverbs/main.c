@@ -28,7 +28,7 @@ module_param(dev1, charp, 0444);
 MODULE_PARM_DESC(dev1, "second device, connected to the first");
 static char *filter = "";
 module_param(filter, charp, 0444);
-MODULE_PARM_DESC(filter, "run only tests whose name contains this");
+MODULE_PARM_DESC(filter, "run only tests whose name contains one of these (a,b)");
 
 static bool slow;
 module_param(slow, bool, 0444);
@@ -150,6 +150,24 @@ out:
 		pr_info("failed: %s\n", c->name);
 }
 
+static bool wanted(const char *name)
+{
+	const char *part = filter;
+	char text[64];
+	size_t len;
+
+	if (!slow && strstarts(name, "slow_"))
+		return false;
+	while (*part) {
+		len = strcspn(part, ",");
+		strscpy(text, part, min(len + 1, sizeof(text)));
+		if (len && strstr(name, text))
+			return true;
+		part += len + !!part[len];
+	}
+	return !*filter;
+}
+
 static void run_all(void)
 {
 	const struct kt_case *c;
@@ -159,8 +177,7 @@ static void run_all(void)
 	say("TAP version 13\n");
 	for (i = 0; i < ARRAY_SIZE(groups); i++) {
 		for (c = groups[i]; c->name; c++) {
-			if (strstr(c->name, filter) &&
-			    (slow || !strstarts(c->name, "slow_")))
+			if (wanted(c->name))
 				run_case(c, ++num);
 			cond_resched();
 		}
