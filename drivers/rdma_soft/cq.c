@@ -223,6 +223,7 @@ static int cq_swap_ring(struct rsoft_cq *cq, struct rsoft_ring *new)
 	u32 cons, done, num, taken = 0;
 	unsigned long flags;
 
+	lockdep_assert_held(&cq->resize_lock);
 	spin_lock_irqsave(&cq->lock, flags);
 	cons = cq_cons(cq);
 	done = cq_count(cq, cons);

@@ -60,6 +60,19 @@ static int rsoft_gid_scope(const struct in6_addr *addr, int ifindex)
 	return ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL ? ifindex : 0;
 }
 
+static void rsoft_gid_hash_add(struct rsoft_gid *gid)
+{
+	lockdep_assert_held(&rsoft_gid_lock);
+	hash_add_rcu(rsoft_gids, &gid->node,
+		     rsoft_gid_hash(gid->cookie, &gid->addr));
+}
+
+static void rsoft_gid_hash_del(struct rsoft_gid *gid)
+{
+	lockdep_assert_held(&rsoft_gid_lock);
+	hash_del_rcu(&gid->node);
+}
+
 int rsoft_add_gid(const struct ib_gid_attr *attr, void **context)
 {
 	struct net_device *ndev;
@@ -96,8 +109,7 @@ int rsoft_add_gid(const struct ib_gid_attr *attr, void **context)
 		goto err_put_ns;
 
 	spin_lock(&rsoft_gid_lock);
-	hash_add_rcu(rsoft_gids, &gid->node,
-		     rsoft_gid_hash(gid->cookie, &gid->addr));
+	rsoft_gid_hash_add(gid);
 	spin_unlock(&rsoft_gid_lock);
 	*context = gid;
 	return 0;
@@ -119,7 +131,7 @@ int rsoft_del_gid(const struct ib_gid_attr *attr, void **context)
 
 	*context = NULL;
 	spin_lock(&rsoft_gid_lock);
-	hash_del_rcu(&gid->node);
+	rsoft_gid_hash_del(gid);
 	spin_unlock(&rsoft_gid_lock);
 
 	rsoft_netns_put_later(gid->ns);

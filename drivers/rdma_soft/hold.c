@@ -149,7 +149,7 @@ static bool hold_begin(struct rsoft_qp *qp)
 			      HRTIMER_MODE_REL_SOFT);
 	/* who posted before it was on rang the engine: that is us */
 	smp_mb();
-	rsoft_count(qp->dev, RSOFT_CNT_TX_HOLDS);
+	rsoft_qp_count(qp, RSOFT_CNT_TX_HOLDS);
 	return hold_count(qp) < hold->limit;
 }
 
@@ -166,7 +166,7 @@ static bool hold_look(struct rsoft_qp *qp)
 			/* in vain */
 			hold->run = 0;
 			hold->need = min(2 * hold->need, HOLD_NEED_MAX);
-			rsoft_count(qp->dev, RSOFT_CNT_TX_HOLDS_VAIN);
+			rsoft_qp_count(qp, RSOFT_CNT_TX_HOLDS_VAIN);
 			return false;
 		}
 		if (now - hold->start_ns >= HOLD_LOOKS * look_ns)

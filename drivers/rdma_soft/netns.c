@@ -162,6 +162,7 @@ static void rsoft_sock_close(struct sock **sk)
 
 static void rsoft_netns_unhook(struct rsoft_netns *ns, struct net *net)
 {
+	lockdep_assert_held(&rsoft_netns_lock);
 	if (ns->hooked)
 		nf_unregister_net_hooks(net, rsoft_hooks,
 					ARRAY_SIZE(rsoft_hooks));
@@ -170,6 +171,7 @@ static void rsoft_netns_unhook(struct rsoft_netns *ns, struct net *net)
 
 static void rsoft_netns_close(struct rsoft_netns *ns, struct net *net)
 {
+	lockdep_assert_held(&rsoft_netns_lock);
 	rsoft_netns_unhook(ns, net);
 	rsoft_sock_close(&ns->sk6);
 	rsoft_sock_close(&ns->sk4);
@@ -190,6 +192,7 @@ static int rsoft_netns_open(struct rsoft_netns *ns)
 {
 	int err = 0;
 
+	lockdep_assert_held(&rsoft_netns_lock);
 	/* What the last user left behind may not be closed yet: use it. */
 	if (ns->hooked)
 		return 0;

@@ -357,14 +357,23 @@ static bool qp_any_busy(struct rsoft_dev *dev)
 	struct rsoft_qp *qp;
 	bool busy = false;
 
-	spin_lock_irq(&dev->qp_lock);
+	lockdep_assert_held(&dev->qp_lock);
 	list_for_each_entry(qp, &dev->qps, node) {
 		if (qp->user && !(engine_quiet(&qp->send) &&
 				  engine_quiet(&qp->recv)))
 			busy = true;
 	}
-	spin_unlock_irq(&dev->qp_lock);
 	return busy;
+}
+
+static bool qp_users_quiet(struct rsoft_dev *dev)
+{
+	bool busy;
+
+	spin_lock_irq(&dev->qp_lock);
+	busy = qp_any_busy(dev);
+	spin_unlock_irq(&dev->qp_lock);
+	return !busy;
 }
 
 void rsoft_qp_flush_users(struct rsoft_dev *dev)
@@ -378,7 +387,7 @@ void rsoft_qp_flush_users(struct rsoft_dev *dev)
 			rsoft_qp_error(qp);
 	}
 	spin_unlock_irq(&dev->qp_lock);
-	for (tries = 0; tries < 100 && qp_any_busy(dev); tries++)
+	for (tries = 0; tries < 100 && !qp_users_quiet(dev); tries++)
 		usleep_range(1000, 2000);
 }
 
@@ -448,22 +457,26 @@ int rsoft_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	return err;
 }
 
+static int rq_produce(struct rsoft_rq *rq, const struct ib_recv_wr *wr)
+{
+	lockdep_assert_held(&rq->lock);
+	if (rsoft_ring_full(&rq->ring))
+		return -ENOMEM;
+	rsoft_rwqe_encode(rsoft_ring_slot(&rq->ring, rq->ring.prod), wr);
+	rsoft_ring_produce(&rq->ring);
+	return 0;
+}
+
 static int qp_post_recv_one(struct rsoft_qp *qp, const struct ib_recv_wr *wr)
 {
 	struct rsoft_rq *rq = &qp->rq;
 	unsigned long flags;
-	int err = 0;
+	int err;
 
 	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
 		return -EINVAL;
 	spin_lock_irqsave(&rq->lock, flags);
-	if (rsoft_ring_full(&rq->ring)) {
-		err = -ENOMEM;
-	} else {
-		rsoft_rwqe_encode(rsoft_ring_slot(&rq->ring, rq->ring.prod),
-				  wr);
-		rsoft_ring_produce(&rq->ring);
-	}
+	err = rq_produce(rq, wr);
 	spin_unlock_irqrestore(&rq->lock, flags);
 	return err;
 }

@@ -11,7 +11,7 @@
 #include "qp_counter.h"
 
 #include <linux/slab.h>
-#include <rdma/rdma_counter.h>
+#include <rdma/ib_verbs.h>
 
 #include "qp.h"
 

@@ -149,7 +149,7 @@ void rsoft_resp_atomic_write(struct rsoft_qp *qp, const struct rsoft_pkt *pkt,
 				 IB_EVENT_QP_ACCESS_ERR);
 		return;
 	}
-	rsoft_count(qp->dev, RSOFT_CNT_ATOMIC_REQS);
+	rsoft_qp_count(qp, RSOFT_CNT_ATOMIC_REQS);
 	rsoft_mem_store(ref.mr, pkt->va, val);
 	rsoft_mem_put(&ref);
 	rsoft_ack_bare(qp, read_remember(qp, RSOFT_KIND_ATOMIC_WRITE, pkt, 1));

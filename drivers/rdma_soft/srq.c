@@ -110,6 +110,7 @@ static int srq_swap_ring(struct rsoft_srq *srq, struct rsoft_ring *new)
 	u32 cons, taken, done, num;
 	unsigned long flags;
 
+	lockdep_assert_held(&srq->resize_lock);
 	spin_lock_irqsave(&srq->lock, flags);
 	cons = srq->ring.cons;
 	done = rsoft_ring_count(&srq->ring, cons);
@@ -218,6 +219,17 @@ static void srq_event(struct rsoft_srq *srq, enum ib_event_type type)
 		srq->ibsrq.event_handler(&ev, srq->ibsrq.srq_context);
 }
 
+/* Fewer are left than the limit: it is told once per arming. */
+static bool srq_limit_reached(struct rsoft_srq *srq)
+{
+	lockdep_assert_held(&srq->lock);
+	if (!srq->limit ||
+	    rsoft_ring_count(&srq->ring, srq->ring.cons) >= srq->limit)
+		return false;
+	srq->limit = 0;
+	return true;
+}
+
 bool rsoft_srq_fetch(struct rsoft_srq *srq, struct rsoft_rwqe *out)
 {
 	const struct rdma_soft_recv_wqe *wqe;
@@ -229,11 +241,7 @@ bool rsoft_srq_fetch(struct rsoft_srq *srq, struct rsoft_rwqe *out)
 	if (wqe) {
 		rsoft_rwqe_decode(wqe, srq->max_sge, out);
 		rsoft_ring_consume(&srq->ring, srq->ring.cons + 1);
-		if (srq->limit && rsoft_ring_count(&srq->ring, srq->ring.cons) <
-		    srq->limit) {
-			srq->limit = 0;
-			limit = true;
-		}
+		limit = srq_limit_reached(srq);
 		/* no library writes such an element: the ring is damaged */
 		fault = out->status != IB_WC_SUCCESS;
 		srq->error = fault;

@@ -356,6 +356,7 @@ int rsoft_swqe_from_wr(struct rsoft_qp *qp, const struct ib_send_wr *wr,
 	const struct wr_info *info = wr_lookup(qp, wr->opcode);
 	int err;
 
+	lockdep_assert_held(&qp->sq.lock);
 	/* the core has no kernel interface for FLUSH */
 	if (!info || info->kind == RSOFT_KIND_FLUSH)
 		return -EINVAL;
