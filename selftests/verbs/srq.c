@@ -196,10 +196,63 @@ static void sizes_and_bad_arguments(const void *arg)
 	vt_close(&e);
 }
 
+/* Larger and smaller while receives are posted: none is lost, order stays. */
+static void resize(const void *arg)
+{
+	struct ibv_srq_attr at = { .max_wr = 60 };
+	struct vt_qp_cfg cfg = { 0 };
+	struct vt_buf ba, bb;
+	struct vt_end ea, eb;
+	struct vt_qp a, b;
+	int i, posted = 0, rc;
+
+	(void)arg;
+	vt_open(&ea, VT_A, 4);
+	vt_open(&eb, VT_B, 4);
+	vt_buf_alloc(&ea, &ba, 4096, VT_ACCESS_ALL);
+	vt_buf_alloc(&eb, &bb, 4096, VT_ACCESS_ALL);
+	cfg.srq = srq_create(&eb, 8, 1);
+	VT_ASSERT(cfg.srq, "%m");
+	vt_qp_create(&ea, &a, NULL);
+	vt_qp_create(&eb, &b, &cfg);
+	vt_connect(&a, &b, NULL);
+	while (posted < 8)
+		VT_ASSERT(!srq_recv(cfg.srq, posted++, &bb, 0, 64), "");
+	for (i = 0; i < 40; i++) {
+		if (i == 3 || i == 30) {
+			/* 60, then as few as are posted */
+			at.max_wr = i == 3 ? 60 : posted - i;
+			VT_ASSERT(!ibv_modify_srq(cfg.srq, &at, IBV_SRQ_MAX_WR),
+				  "to %u: %m", at.max_wr);
+			VT_ASSERT(!ibv_query_srq(cfg.srq, &at), "%m");
+			VT_EXPECT(i == 30 || at.max_wr >= 60, "%u", at.max_wr);
+		}
+		while (i >= 3 && i < 30 && posted < i + 20)
+			VT_ASSERT(!srq_recv(cfg.srq, posted++, &bb, 0, 64),
+				  "receive %d", posted);
+		VT_ASSERT(!vt_post(&a, IBV_WR_SEND, i, ba.p, 64, ba.mr->lkey,
+				   0, 0, IBV_SEND_SIGNALED), "");
+		VT_WANT(a.scq, i, IBV_WC_SUCCESS);
+		VT_WANT(b.rcq, i, IBV_WC_SUCCESS);
+	}
+	/* fewer than are posted */
+	at.max_wr = 2;
+	rc = ibv_modify_srq(cfg.srq, &at, IBV_SRQ_MAX_WR);
+	VT_EXPECT(rc == EINVAL, "to 2 with %d posted: %d", posted - i, rc);
+	vt_qp_destroy(&a);
+	vt_qp_destroy(&b);
+	VT_EXPECT(!ibv_destroy_srq(cfg.srq), "%m");
+	vt_buf_free(&ba);
+	vt_buf_free(&bb);
+	vt_close(&ea);
+	vt_close(&eb);
+}
+
 static const struct vt_test tests[] = {
 	{ "several_qps", several_qps },
 	{ "empty_then_posted", empty_then_posted },
 	{ "limit_event", limit_event },
+	{ "resize", resize },
 	{ "sizes_and_bad_arguments", sizes_and_bad_arguments },
 };
 
