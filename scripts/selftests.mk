@@ -68,8 +68,14 @@ soak-loss: ## random faults for an hour, all operations, verified [DURATION=s] [
 check-perftest: selftests ## the whole perftest matrix in the test VM
 	$(SELFTESTS_DIR)/run-vm-tests.sh --suite perftest
 
+check-pyverbs: modules ## rdma-core's test suite in the test VM [RUNS=N] [DRIVER=rxe] [T='PATTERN...']
+	@scripts/deps.sh build vm rdma check
+	$(SELFTESTS_DIR)/pyverbs/run.sh $(if $(RUNS),--runs $(RUNS)) \
+		$(if $(DRIVER),--driver $(DRIVER)) $(T)
+
 check-selfcheck: selftests ## do the test runners notice what fails?
 	$(SELFTESTS_DIR)/selfcheck.sh
+	$(SELFTESTS_DIR)/vm/test-run-vm.sh
 
 clean-selftests:
 	rm -rf $(SELFTESTS_OUT)

@@ -55,14 +55,14 @@ class Result(unittest.TestResult):
         self.seen = set()
 
     def say(self, verdict, test, text=''):
-        """Each test once; tearDown may fail after a test that passed."""
+        """One line; tearDown may add one after a test that passed."""
         name = test.id().removeprefix('tests.')
-        first = ' '.join(str(text).split())
+        text = ' '.join(str(text).split()) or '-'
         if (name, verdict) in self.seen:
             return
         self.seen.add((name, verdict))
         ms = int((time.monotonic() - self.begin) * 1000)
-        print('\t'.join((verdict, name, first, str(ms))), file=self.out,
+        print('\t'.join((verdict, name, text, str(ms))), file=self.out,
               flush=True)
 
     def startTest(self, test):

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Guest side of make check-pyverbs, started by run.sh in the test VM:
+#
+#   guest.sh SUITE-FOLDER RUNS [PATTERN...]
+#
+# Runs the suite RUNS times on one end of the usual pair. Result lines of run N
+# go to $OUT/results.N, what tests print to $OUT/stderr.N, what the kernel log
+# has against it to $OUT/kernel.N. Status 0: the runs took place.
+set -u
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+TREE=$(dirname "$HERE")
+# shellcheck source=selftests/lib/all.sh
+. "$HERE/lib/all.sh"
+
+# Seconds for one run on a busy machine; an idle one needs a tenth.
+RUN_LIMIT=900
+
+suite=$1
+runs=$2
+shift 2
+driver_load || fail "module $(driver_module) does not load"
+rig_up 1500
+# tests of huge pages
+echo 64 > /proc/sys/vm/nr_hugepages
+for ((n = 1; n <= runs; n++)); do
+	dmesg -C
+	in_a timeout -k 5 $RUN_LIMIT python3 -B "$HERE/pyverbs/suite.py" \
+		--suite "$suite" --dev "$DEVA" --out "$OUT/results.$n" "$@" \
+		2> "$OUT/stderr.$n"
+	rc=$?
+	dmesg_bad > "$OUT/kernel.$n"
+	((rc < 2)) || echo "suite.py ended with status $rc" >> "$OUT/kernel.$n"
+	echo "run $n of $runs: $(cut -f 1 "$OUT/results.$n" | sort | uniq -c | tr -s ' \n' ' ')"
+done
+rig_down
+driver_unload || echo "$(driver_module) does not unload" >> "$OUT/kernel.$runs"
+exit 0

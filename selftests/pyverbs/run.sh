@@ -1,0 +1,166 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# run.sh [options] [PATTERN...]: rdma-core's pyverbs suite, as Debian ships it,
+# in the test VM on one end of a veth pair, judged by what is known of it.
+#
+#   --driver rxe   the same on in-tree rxe; nothing is judged
+#   --runs N       N times in one VM (1)
+#   --out DIR      results and logs (build/pyverbs)
+#   PATTERN...     only tests whose name contains one of them
+#
+# With rdma_soft, these fail: a test that failed; one of passing.list without a
+# pass; a pass that passing.list does not name; a skip that is not in
+# Documentation/conformance.rst under its message; a warning in the kernel log.
+# Prints TAP, one line a test (one a run if there are several), and last
+# "# totals pass:N fail:N skip:N". Status 0: nothing failed.
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+tree=$(cd "$here/../.." && pwd)
+driver=rdma_soft
+runs=1
+out=$tree/build/pyverbs
+patterns=()
+# Seconds in the VM: before the first run, and for each.
+boot_s=200
+run_s=920
+
+die()
+{
+	echo "run.sh: $*" >&2
+	exit 2
+}
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--driver) driver=${2:?--driver needs a name}; shift ;;
+	--runs) runs=${2:?--runs needs a number}; shift ;;
+	--out) out=${2:?--out needs a folder}; shift ;;
+	-h | --help) sed -n '4,17s/^# \{0,1\}//p' "$0"; exit 0 ;;
+	-*) die "unknown option $1, see --help" ;;
+	*) patterns+=("$1") ;;
+	esac
+	shift
+done
+case $driver in
+rdma_soft) rig=2ns ;;
+rxe) rig=1ns ;;
+*) die "--driver is rdma_soft or rxe" ;;
+esac
+[[ $runs =~ ^[1-9][0-9]*$ ]] || die "--runs needs a number"
+
+# skips_listed: "message<tab>test" of every skip in conformance.rst: a heading is
+# the message, indented lines below it name the tests.
+skips_listed()
+{
+	awk '
+		/^-+$/ { message = prev }
+		/^=+$/ { message = "" }
+		/^ +test_[A-Za-z0-9_.]+$/ && message != "" {
+			print message "\t" $1
+		}
+		{ prev = $0 }' "$tree/Documentation/conformance.rst"
+}
+
+# judge RESULTS: "verdict<tab>test<tab>text" of a run; verdict is ok, skip or bad.
+judge()
+{
+	local text verdict name
+	declare -A seen=() want=() skips=()
+
+	while read -r name; do
+		[[ $name == '#'* || -z $name ]] || want[$name]=y
+	done < "$here/passing.list"
+	while IFS=$'\t' read -r text name; do
+		skips[$name]=$text
+	done < <(skips_listed)
+
+	while IFS=$'\t' read -r verdict name text _; do
+		seen[$name]=y
+		case $verdict in
+		pass)
+			if [ -n "${want[$name]:-}" ]; then
+				printf 'ok\t%s\t\n' "$name"
+			else
+				printf 'bad\t%s\tpasses, but is not in passing.list\n' "$name"
+			fi ;;
+		skip)
+			if [ -n "${want[$name]:-}" ]; then
+				printf 'bad\t%s\tskipped: %s\n' "$name" "$text"
+			elif [ "${skips[$name]:-}" != "$text" ]; then
+				printf 'bad\t%s\tnot in conformance.rst under this message: %s\n' "$name" "$text"
+			else
+				printf 'skip\t%s\t%s\n' "$name" "$text"
+			fi ;;
+		*) printf 'bad\t%s\t%s\n' "$name" "$verdict: $text" ;;
+		esac
+	done < "$1"
+	[ ${#patterns[@]} -eq 0 ] || return 0
+	for name in "${!want[@]}"; do
+		[ -n "${seen[$name]:-}" ] ||
+			printf 'bad\t%s\tno result\n' "$name"
+	done
+}
+
+pass=0 fail=0 skip=0 num=0
+tap()
+{
+	num=$((num + 1))
+	case $1 in
+	ok) pass=$((pass + 1)); echo "ok $num - pyverbs.$2${3:+ # $3}" ;;
+	skip) skip=$((skip + 1)); echo "ok $num - pyverbs.$2 # SKIP $3" ;;
+	bad) fail=$((fail + 1)); echo "not ok $num - pyverbs.$2 # $3" ;;
+	esac
+}
+
+# report RUN: of a single run each test, of many only what is bad.
+report()
+{
+	local verdict name text p=0 s=0 b=0
+
+	if [ ! -s "$out/results.$1" ]; then
+		tap bad "run_$1" "no results, see ${out#"$tree"/}"
+		return
+	fi
+	while IFS=$'\t' read -r verdict name text; do
+		case $verdict in
+		ok) p=$((p + 1)) ;;
+		skip) s=$((s + 1)) ;;
+		bad) b=$((b + 1)) ;;
+		esac
+		if [ "$runs" = 1 ] || [ "$verdict" = bad ]; then
+			tap "$verdict" "$name" "$text"
+		fi
+	done < <(judge "$out/results.$1")
+	if [ -s "$out/kernel.$1" ]; then
+		sed 's/^/# kernel: /' "$out/kernel.$1"
+		tap bad "run_$1.kernel_log" "see above"
+		b=$((b + 1))
+	fi
+	[ $b -eq 0 ] || sed 's/^/# /' "$out/stderr.$1" | tail -n 60
+	[ "$runs" = 1 ] || [ $b -gt 0 ] ||
+		tap ok "run_$1" "$p tests passed, $s skipped"
+}
+
+suite=$("$here/fetch-suite.sh") || exit 2
+mkdir -p "$out" || die "cannot create $out"
+rm -f "$out"/results.* "$out"/stderr.* "$out"/kernel.*
+"$here/../vm/run-vm.sh" --timeout $((boot_s + runs * run_s)) --out "$out" \
+	--env "DRIVER=$driver" --env "RIG=$rig" --env OUT=/out \
+	--script "$here/guest.sh" "$suite" "$runs" "${patterns[@]}" >&2
+rc=$?
+
+if [ "$driver" = rxe ]; then
+	for ((n = 1; n <= runs; n++)); do
+		cat "$out/results.$n"
+	done
+	exit $rc
+fi
+echo "TAP version 13"
+[ $rc -eq 0 ] || tap bad vm "the VM ended with status $rc"
+for ((n = 1; n <= runs; n++)); do
+	report $n
+done
+echo "1..$num"
+echo "# totals pass:$pass fail:$fail skip:$skip"
+[ $fail -eq 0 ] && [ $pass -gt 0 ]
