@@ -23,4 +23,4 @@ profile: bench-deps ## where the instructions of a message go, by stage and func
 	@tools/rdma-soft-profile $(WORKLOAD) $(PROFILE)
 
 bench-deps:
-	@scripts/deps.sh build vm rdma
+	@scripts/deps.sh build vm rdma bench

@@ -239,6 +239,9 @@ rule uapi_userspace uapi_userspace
 rule shellcheck shell "${sh_files[@]}"
 rule shell_strict shell_strict "${sh_files[@]}"
 [ ${#py_files[@]} -eq 0 ] || rule python_syntax python "${py_files[@]}"
+rule features_have_tests scripts/check-features.py
+# scapy is a package of Debian's own Python
+rule icrc_vectors /usr/bin/python3 selftests/vectors/gen_icrc.py --check
 rule whitespace whitespace
 echo "1..$n"
 exit $((fails > 0))

@@ -20,11 +20,12 @@ exec 8>"$logs/.lock"
 flock -n 8 || die "another check of this tree is running"
 
 # name and command of each stage, in order
-names=(style build-6.1 sparse build-6.12 build-7.x kunit wire uml-tests uml-san vm)
+names=(style fuzz build-6.1 sparse build-6.12 build-7.x kunit wire uml-tests uml-san vm)
 stage_command()
 {
 	case $1 in
 	style) scripts/check-style.sh ;;
+	fuzz) fuzz ;;
 	build-6.1) scripts/check-build.sh 6.1 ;;
 	sparse) scripts/check-sparse.sh ;;
 	build-6.12) scripts/check-build.sh 6.12 ;;
@@ -45,6 +46,17 @@ uml_tests()
 
 	mapfile -t t < <(awk '$4 == "uml" { print $1 }' selftests/tests.list)
 	selftests/uml/tests.sh "${t[@]}"
+}
+
+# A share of what selftests/fuzz/run.sh does by itself.
+fuzz()
+{
+	if selftests/fuzz/run.sh 200000; then
+		echo "ok 1 - fuzz.proto"
+	else
+		echo "not ok 1 - fuzz.proto"
+		return 1
+	fi
 }
 
 # The VM runs Debian's 6.1 and loads the module that lies in the tree.

@@ -3,7 +3,7 @@
 #
 # deps.sh [-n] GROUP...: install the Debian packages that are missing, and say
 # which and why. Groups: build (module), vm (test VM), rdma (user space that the
-# demo and tests drive), check (the test command), all.
+# demo and tests drive), check (the test command), bench, all.
 #
 #   -n   only say what is missing; status 1 if anything is
 #
@@ -51,6 +51,8 @@ packages()
 	nftables|check|packet filters in tests
 	ethtool|check|switches offloads off in tests
 	tshark|check|decodes captured packets
+	iperf3|bench|TCP beside RDMA
+	python3|bench|runs the benches and judges them
 	LIST
 }
 
@@ -72,7 +74,7 @@ case ${1:-} in
 esac
 
 groups=" $* "
-[ "$groups" = " all " ] && groups=" build vm rdma check "
+[ "$groups" = " all " ] && groups=" build vm rdma check bench "
 for g in $groups; do
 	packages | grep -q "|$g|" || { echo "deps.sh: no group '$g', see --help" >&2; exit 2; }
 done
