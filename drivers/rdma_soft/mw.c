@@ -13,6 +13,8 @@
 
 #define WINDOW_RIGHTS	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
 			 IB_ACCESS_REMOTE_ATOMIC)
+/* Told by some programs, among them rdma-core's tests; a key has no use of it. */
+#define WINDOW_IGNORED	IB_ACCESS_LOCAL_WRITE
 #define WINDOW_WRITES	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
 
 int rsoft_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
@@ -123,7 +125,7 @@ static void bind_apply(const struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
 	mw->mr = mr;
 	WRITE_ONCE(mw->qp_id, qp->h->id);
 	WRITE_ONCE(mk->key, wqe->rkey);
-	WRITE_ONCE(mk->access, wqe->access);
+	WRITE_ONCE(mk->access, wqe->access & WINDOW_RIGHTS);
 	WRITE_ONCE(mk->iova, wqe->raddr);
 	WRITE_ONCE(mk->length, wqe->reg_len);
 	/* pairs with the load-acquire in rsoft_mem_get() */
@@ -137,7 +139,7 @@ enum rsoft_access rsoft_mw_bind(const struct rsoft_qp *qp,
 	struct rsoft_mkey *mk;
 	enum rsoft_access why;
 
-	if (wqe->access & ~WINDOW_RIGHTS)
+	if (wqe->access & ~(WINDOW_RIGHTS | WINDOW_IGNORED))
 		return RSOFT_ACCESS_RIGHTS;
 	/* nothing to bind to: unbinds a window of type 1 */
 	if (wqe->reg_len) {

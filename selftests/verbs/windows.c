@@ -227,7 +227,7 @@ static const struct may rights[] = {
 	{ L_W | BIND, R_A, true }, { L_W | BIND, 0, true },
 	{ BIND, R_R, true }, { BIND, R_W, false }, { BIND, R_A, false },
 	{ L_W, R_R, false }, { L_W | R_W | R_R | R_A, R_W, false },
-	{ L_W | BIND, L_W | R_W, false }, { L_W | BIND, BIND, false },
+	{ L_W | BIND, L_W | R_W, true }, { L_W | BIND, BIND, false },
 };
 
 static void rights_to_bind(const void *arg)
