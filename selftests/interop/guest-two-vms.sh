@@ -84,15 +84,12 @@ cm_both()
 	done
 }
 
-# shellcheck disable=SC2329 # vm2 calls it
-listening_on()
-{
-	ss -tlnH "sport = :$1" | grep -q . ||
-		rdma resource show cm_id | grep -q "LISTEN.*:$1\b"
-}
-AGENT_LIB=$(declare -f listening_on)
+# One line, because VM 2 takes one line at a time.
+LISTENING='listening_on() { ss -tlnH "sport = :$1" | grep -q . ||'
+LISTENING+=' rdma resource show cm_id | grep -q "LISTEN.*:$1\b"; }'
+eval "$LISTENING"
 eval "vm2_plain() $(declare -f vm2 | sed 1d)"
-vm2() { vm2_plain "$(tr '\n' ' ' <<< "$AGENT_LIB"); $*"; }
+vm2() { vm2_plain "$LISTENING; $*"; }
 
 echo "1..36"
 for mtu in 256 512 1024; do

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The part of interop/rxe that 'make check' runs.
+set -u
 INTEROP=quick
 export INTEROP
 # shellcheck source=selftests/interop/rxe.sh
