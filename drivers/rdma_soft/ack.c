@@ -72,8 +72,10 @@ int rsoft_ack_nak(struct rsoft_qp *qp, enum rsoft_nak code)
 void rsoft_ack_rnr(struct rsoft_qp *qp)
 {
 	qp->resp.ack_due = false;
-	/* what follows the refused request is no gap */
+	/* what follows the refused request is no gap, and comes again */
 	qp->resp.nak_sent = true;
+	qp->resp.rnr_sent = true;
+	rsoft_early_drop(qp, &qp->recv.early);
 	rsoft_qp_count(qp, RSOFT_CNT_RNR_SENT);
 	trace_rsoft_rnr_sent(qp, qp->resp.epsn, qp->min_rnr_enc);
 	ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, qp->resp.epsn,

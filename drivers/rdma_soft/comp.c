@@ -12,10 +12,16 @@
  * struct comp_run - one run of responses
  * @c: where READ data goes
  * @wqe: READ that @c belongs to
+ * @rx: where the responses come from
+ * @wire: bytes from BTH to iCRC of the one in hand
+ * @early: responses in a row that came early
  */
 struct comp_run {
 	struct rsoft_cursor c;
 	struct rsoft_swqe *wqe;
+	struct rsoft_rx *rx;
+	u32 wire;
+	struct rsoft_early_run early;
 };
 
 /* Everything before @una is acknowledged; catch up a requester gone back. */
@@ -77,7 +83,32 @@ static void comp_implied_nak(struct rsoft_qp *qp)
 	req->nak_seen = true;
 	rsoft_qp_count(qp, RSOFT_CNT_IMPLIED_NAK);
 	trace_rsoft_implied_nak(qp, req->una);
+	rsoft_early_asked(&qp->send.early, req->una);
 	rsoft_retry(qp, req->una);
+}
+
+/* Responses are missing in front of the one in hand, which is kept. */
+static void comp_early(struct rsoft_qp *qp, struct comp_run *run,
+		       const struct rsoft_pkt *pkt)
+{
+	bool ack = pkt->info->kind == RSOFT_KIND_ACK;
+
+	rsoft_early_add(qp, &qp->send.early, &run->early, run->rx, pkt->psn,
+			!ack, run->wire, ack);
+}
+
+void rsoft_comp_gap(struct rsoft_qp *qp)
+{
+	struct rsoft_early *early = &qp->send.early;
+	u64 wait;
+
+	if (!early->open_ns || qp->req.nak_seen)
+		return;
+	wait = rsoft_early_wait_ns(early);
+	if (wait)
+		rsoft_timer_gap(&qp->send, wait);
+	else
+		comp_implied_nak(qp);
 }
 
 static struct rsoft_swqe *comp_wqe_of(struct rsoft_qp *qp, u32 psn)
@@ -139,7 +170,8 @@ static void comp_nak(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 		comp_implied_nak(qp);
 }
 
-static void comp_ack(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
+static void comp_ack(struct rsoft_qp *qp, struct comp_run *run,
+		     const struct rsoft_pkt *pkt)
 {
 	struct rsoft_req *req = &qp->req;
 	u32 last_acked = rsoft_psn_add(req->una, RSOFT_PSN_MASK);
@@ -154,7 +186,7 @@ static void comp_ack(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	case RSOFT_SYN_ACK:
 		rsoft_qp_count(qp, RSOFT_CNT_ACK_RCVD);
 		if (!comp_acked(qp, pkt->psn))
-			comp_implied_nak(qp);
+			comp_early(qp, run, pkt);
 		break;
 	case RSOFT_SYN_RNR:
 		if (pkt->psn == last_acked)
@@ -194,23 +226,28 @@ static struct rsoft_swqe *comp_waiting(struct rsoft_qp *qp)
 
 /*
  * Is this the response that is due? A late one is ignored; one behind a gap
- * means that those before it were lost.
+ * means that those before it were lost, or are late.
  */
 static struct rsoft_swqe *comp_expected(struct rsoft_qp *qp,
+					struct comp_run *run,
 					const struct rsoft_pkt *pkt)
 {
+	struct rsoft_early *early = &qp->send.early;
 	struct rsoft_swqe *wqe = comp_waiting(qp);
 
 	if (!wqe || rsoft_psn_diff(pkt->psn, wqe->resp_psn) < 0 ||
 	    rsoft_psn_diff(pkt->psn, qp->req.psn_max) >= 0) {
 		rsoft_qp_drop(qp, RSOFT_DROP_GHOST);
+		rsoft_early_twice(qp, early, pkt->psn);
 		return NULL;
 	}
 	if (pkt->psn != wqe->resp_psn) {
 		comp_acked(qp, rsoft_psn_add(wqe->first_psn, RSOFT_PSN_MASK));
-		comp_implied_nak(qp);
+		comp_early(qp, run, pkt);
 		return NULL;
 	}
+	if (unlikely(early->open_ns))
+		rsoft_early_closed(qp, early, qp->req.nak_seen);
 	/* a response acknowledges all requests before its own */
 	comp_acked(qp, rsoft_psn_add(wqe->first_psn, RSOFT_PSN_MASK));
 	return wqe;
@@ -316,7 +353,7 @@ static void comp_read(struct rsoft_qp *qp, struct comp_run *run,
 		      const struct rsoft_pkt *pkt, struct rsoft_rx *rx,
 		      u32 payload)
 {
-	struct rsoft_swqe *wqe = comp_expected(qp, pkt);
+	struct rsoft_swqe *wqe = comp_expected(qp, run, pkt);
 	bool end = pkt->info->flags & RSOFT_PKT_END;
 	bool is_last;
 	u32 idx;
@@ -345,7 +382,7 @@ static void comp_read(struct rsoft_qp *qp, struct comp_run *run,
 static void comp_atomic(struct rsoft_qp *qp, struct comp_run *run,
 			const struct rsoft_pkt *pkt)
 {
-	struct rsoft_swqe *wqe = comp_expected(qp, pkt);
+	struct rsoft_swqe *wqe = comp_expected(qp, run, pkt);
 	enum rsoft_access why;
 	u64 orig = pkt->orig;
 	u32 n, done = 0;
@@ -377,8 +414,7 @@ static void comp_atomic(struct rsoft_qp *qp, struct comp_run *run,
 }
 
 static void comp_packet(struct rsoft_qp *qp, struct comp_run *run,
-			const struct rsoft_pkt *pkt, struct rsoft_rx *rx,
-			u32 payload)
+			const struct rsoft_pkt *pkt, u32 payload)
 {
 	if (qp->ibqp.qp_type != IB_QPT_RC ||
 	    (pkt->opcode & RSOFT_TRANSPORT_MASK) != RSOFT_RC) {
@@ -391,10 +427,10 @@ static void comp_packet(struct rsoft_qp *qp, struct comp_run *run,
 	}
 	switch (pkt->info->kind) {
 	case RSOFT_KIND_ACK:
-		comp_ack(qp, pkt);
+		comp_ack(qp, run, pkt);
 		break;
 	case RSOFT_KIND_READ_RESP:
-		comp_read(qp, run, pkt, rx, payload);
+		comp_read(qp, run, pkt, run->rx, payload);
 		break;
 	case RSOFT_KIND_ATOMIC_ACK:
 		comp_atomic(qp, run, pkt);
@@ -404,20 +440,75 @@ static void comp_packet(struct rsoft_qp *qp, struct comp_run *run,
 	}
 }
 
-void rsoft_comp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx)
+/* Take the next packet of the run in hand; each run has a @pkt of its own. */
+static void comp_next(struct rsoft_qp *qp, struct comp_run *run,
+		      struct rsoft_pkt *pkt)
 {
-	struct comp_run run = {};
-	struct rsoft_pkt pkt;
+	struct rsoft_rx *rx = run->rx;
 	enum rsoft_drop why;
+	u32 before = rx->len;
 	u32 payload;
 
-	while (rx->len) {
-		why = rsoft_rx_next(rx, &pkt, &payload);
-		if (why != RSOFT_DROP_NONE) {
-			rsoft_qp_drop(qp, why);
-			continue;
-		}
-		comp_packet(qp, &run, &pkt, rx, payload);
+	why = rsoft_rx_next(rx, pkt, &payload);
+	run->wire = before - rx->len;
+	if (why == RSOFT_DROP_NONE)
+		comp_packet(qp, run, pkt, payload);
+	else
+		rsoft_qp_drop(qp, why);
+}
+
+/* Is what is kept first not behind a missing response any more? */
+static bool comp_is_due(struct rsoft_qp *qp)
+{
+	const struct rsoft_early *early = &qp->send.early;
+	const struct rsoft_swqe *wqe;
+	bool ack;
+	u32 psn;
+
+	if (!rsoft_early_any(early))
+		return false;
+	psn = rsoft_early_first(early, &ack);
+	wqe = comp_waiting(qp);
+	if (!wqe)
+		return true;
+	return ack ? rsoft_psn_diff(psn, wqe->first_psn) < 0 :
+		     rsoft_psn_diff(psn, wqe->resp_psn) <= 0;
+}
+
+/* Process what came early and is due now, before anything else. */
+static void comp_due(struct rsoft_qp *qp, struct comp_run *run)
+{
+	struct rsoft_early *early = &qp->send.early;
+	struct rsoft_rx *rx = run->rx;
+	struct rsoft_rx part;
+	struct rsoft_pkt pkt;
+	struct sk_buff *skb;
+
+	while (comp_is_due(qp)) {
+		skb = rsoft_early_take(early, &part);
+		run->rx = &part;
+		while (part.len)
+			comp_next(qp, run, &pkt);
+		rsoft_early_keep(qp, early, &run->early, &part);
+		consume_skb(skb);
 	}
+	run->rx = rx;
+	if (!early->open_ns)
+		rsoft_early_reopen(early);
+}
+
+void rsoft_comp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx)
+{
+	struct rsoft_early *early = &qp->send.early;
+	struct comp_run run = { .rx = rx };
+	struct rsoft_pkt pkt;
+
+	while (rx->len) {
+		comp_next(qp, &run, &pkt);
+		if (unlikely(rsoft_early_any(early) && !early->open_ns))
+			comp_due(qp, &run);
+	}
+	rsoft_early_keep(qp, early, &run.early, rx);
 	rsoft_cursor_release(&run.c);
+	rsoft_comp_gap(qp);
 }

@@ -72,33 +72,10 @@ static void engine_put_skb(struct rsoft_engine *e, struct sk_buff *skb)
 	kfree_skb(skb);
 }
 
-static void rx_to_cb(const struct rsoft_rx *rx, struct sk_buff *skb)
+static struct rsoft_rx_cb *engine_cb(struct sk_buff *skb)
 {
-	struct rsoft_rx_cb *cb = (struct rsoft_rx_cb *)skb->cb;
-
-	BUILD_BUG_ON(sizeof(*cb) > 32);
-	cb->dev = rx->dev;
-	cb->off = rx->off;
-	cb->len = rx->len;
-	cb->seg_size = rx->seg_size;
-	cb->ip_id = rx->ip_id;
-	cb->vlan_id = rx->vlan_id;
-	cb->flags = (rx->ipv6 ? BIT(0) : 0) | (rx->ce ? BIT(1) : 0);
-}
-
-static void rx_from_cb(struct rsoft_rx *rx, struct sk_buff *skb)
-{
-	const struct rsoft_rx_cb *cb = (const struct rsoft_rx_cb *)skb->cb;
-
-	*rx = (struct rsoft_rx){ .skb = skb, .dev = cb->dev };
-	rx->off = cb->off;
-	rx->len = cb->len;
-	rx->seg_size = cb->seg_size;
-	rx->ip_id = cb->ip_id;
-	rx->vlan_id = cb->vlan_id;
-	rx->ipv6 = cb->flags & BIT(0);
-	rx->ce = cb->flags & BIT(1);
-	rx->whole = true;
+	BUILD_BUG_ON(sizeof(struct rsoft_rx_cb) > sizeof(skb->cb));
+	return (struct rsoft_rx_cb *)skb->cb;
 }
 
 /* Keep what is left of a run for later; the caller keeps its skb. */
@@ -115,7 +92,7 @@ static void engine_enqueue(struct rsoft_engine *e, const struct rsoft_rx *rx)
 		return;
 	}
 	rsoft_rx_detach(skb);
-	rx_to_cb(rx, skb);
+	rsoft_rx_save(rx, engine_cb(skb));
 
 	spin_lock_bh(&e->queue.lock);
 	if (e->queued + skb->truesize > RSOFT_ENGINE_QUEUE_MAX) {
@@ -145,13 +122,13 @@ static bool engine_drain(struct rsoft_engine *e, u32 *budget)
 		skb = skb_dequeue(&e->queue);
 		if (!skb)
 			break;
-		rx_from_cb(&rx, skb);
+		rsoft_rx_load(&rx, engine_cb(skb), skb);
 		before = rx.len;
 		e->ops->rx(e->qp, &rx);
 		*budget -= min(*budget, before - rx.len);
 		any = true;
 		if (rx.len) {
-			rx_to_cb(&rx, skb);
+			rsoft_rx_save(&rx, engine_cb(skb));
 			skb_queue_head(&e->queue, skb);
 			break;
 		}
@@ -271,6 +248,7 @@ void rsoft_engine_init(struct rsoft_engine *e, struct rsoft_qp *qp,
 	e->blocked = false;
 	skb_queue_head_init(&e->queue);
 	e->queued = 0;
+	rsoft_early_init(&e->early);
 	INIT_WORK(&e->work, engine_work);
 	tasklet_setup(&e->kick, engine_kick);
 	e->cpu = raw_smp_processor_id();
@@ -304,6 +282,7 @@ void rsoft_engine_purge(struct rsoft_engine *e)
 
 	while ((skb = skb_dequeue(&e->queue)))
 		engine_put_skb(e, skb);
+	rsoft_early_drop(e->qp, &e->early);
 }
 
 void rsoft_engine_destroy(struct rsoft_engine *e)

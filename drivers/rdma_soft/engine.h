@@ -14,6 +14,7 @@
 #include <linux/skbuff.h>
 #include <linux/workqueue.h>
 
+#include "early.h"
 #include "rx.h"
 
 struct rsoft_engine;
@@ -28,6 +29,7 @@ enum rsoft_event {
 	RSOFT_EV_TX_TIMER,	/* look again if the stack took our bytes */
 	RSOFT_EV_HOLD_TIMER,	/* look at the WQEs that are held */
 	RSOFT_EV_PUSH,		/* hold nothing any more */
+	RSOFT_EV_GAP_TIMER,	/* late packets did not come */
 	RSOFT_EV_ERROR,		/* the QP went to ERR: flush */
 	RSOFT_EV_DRAIN,		/* the QP went to SQD */
 };
@@ -55,6 +57,7 @@ struct rsoft_engine_ops {
  * @queue: packets that could not be processed at once; its lock nests inside
  *         nothing
  * @queued: truesize of @queue, under its lock
+ * @early: packets behind a gap (owner)
  * @work: continues a run that used up its budget, or that another CPU must do
  * @kick: starts a run from a context that must not (kernel post_send)
  * @cpu: where it sent last (owner)
@@ -69,6 +72,7 @@ struct rsoft_engine {
 	bool blocked;
 	struct sk_buff_head queue;
 	u32 queued;
+	struct rsoft_early early;
 	struct work_struct work;
 	struct tasklet_struct kick;
 	int cpu;
@@ -181,7 +185,7 @@ void rsoft_engine_pause(struct rsoft_engine *e);
 void rsoft_engine_resume(struct rsoft_engine *e);
 
 /**
- * rsoft_engine_purge() - drop all queued packets
+ * rsoft_engine_purge() - drop all queued and early packets
  * @e: engine, paused or owned by the caller
  */
 void rsoft_engine_purge(struct rsoft_engine *e);

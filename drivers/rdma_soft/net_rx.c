@@ -943,6 +943,8 @@ enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
 	}
 
 	*payload = off + pkt->hdr_len;
+	if (rx->checked)
+		return RSOFT_DROP_NONE;
 	return rsoft_rx_icrc(rx, off, len, ip_id, hdr);
 }
 
@@ -973,26 +975,36 @@ static u32 rsoft_rx_alike_crc(struct rsoft_rx *rx, u32 psn)
 			       psn);
 }
 
+/* Is the iCRC of the packet at @p right, which is like the last one? */
+static bool rsoft_rx_alike_good(struct rsoft_rx *rx, const u8 *p, u32 psn)
+{
+	u32 body = rx->like_len - RSOFT_ICRC_LEN;
+	__le32 icrc;
+	u32 crc;
+
+	if (rx->checked)
+		return true;
+	if (!rx->fast)
+		rx->fast = rsoft_crc_enter(body);
+	crc = rsoft_crc_add(rx->fast, rsoft_rx_alike_crc(rx, psn),
+			    p + sizeof(struct rsoft_bth),
+			    body - sizeof(struct rsoft_bth));
+	memcpy(&icrc, p + body, sizeof(icrc));
+	return rsoft_icrc_final(crc) == icrc;
+}
+
 const u8 *rsoft_rx_alike(struct rsoft_rx *rx, const struct rsoft_pkt *pkt,
 			 u32 psn)
 {
 	const u8 *p = rsoft_rx_peek(rx);
 	const struct rsoft_bth *bth = (const struct rsoft_bth *)p;
-	u32 body = rx->like_len - RSOFT_ICRC_LEN;
-	__le32 icrc;
-	u32 crc;
 
 	/* the place of @at is for the packet in hand */
 	rx->at = NULL;
 	if (!p || pkt->info->hdrs || memcmp(p, rx->like, sizeof(rx->like)) ||
 	    bth->apsn != cpu_to_be32(psn))
 		return NULL;
-	if (!rx->fast)
-		rx->fast = rsoft_crc_enter(body);
-	crc = rsoft_crc_add(rx->fast, rsoft_rx_alike_crc(rx, psn),
-			    p + sizeof(*bth), body - sizeof(*bth));
-	memcpy(&icrc, p + body, sizeof(icrc));
-	if (rsoft_icrc_final(crc) != icrc)
+	if (!rsoft_rx_alike_good(rx, p, psn))
 		return NULL;
 	rx->at = p;
 	rx->at_off = rx->off;

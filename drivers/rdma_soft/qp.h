@@ -85,6 +85,7 @@ struct rsoft_rq {
  * @extended: times the present time-out was put off
  * @ack_pkts: messages sent since an AckReq
  * @ack_bytes: payload bytes sent since an AckReq
+ * @rtt: round-trip times; srtt_us is read without lock
  * @deadline: when the oldest unacknowledged packet times out, ns; 0 is off
  * @ack_timer: Local ACK Timeout
  * @rnr_timer: RNR wait
@@ -108,6 +109,7 @@ struct rsoft_req {
 	u8 extended;
 	u32 ack_pkts;
 	u32 ack_bytes;
+	struct rsoft_rtt rtt;
 	u64 deadline;
 	struct hrtimer ack_timer;
 	struct hrtimer rnr_timer;
@@ -165,7 +167,8 @@ struct rsoft_reading {
  * @epsn: PSN expected next
  * @msn: messages completed
  * @seq: place in a multi-packet message
- * @nak_sent: a sequence NAK was sent for the present gap
+ * @nak_sent: a sequence NAK was sent for the present gap, or an RNR NAK
+ * @rnr_sent: an RNR NAK was sent: the peer sends all again from @epsn on
  * @ack_due: an ACK is owed
  * @comm_est: IB_EVENT_COMM_EST was raised
  * @have_rwqe: @rwqe is in use by the message in progress
@@ -190,6 +193,7 @@ struct rsoft_resp {
 	u32 msn;
 	enum rsoft_seq seq;
 	bool nak_sent;
+	bool rnr_sent;
 	bool ack_due;
 	bool comm_est;
 	bool have_rwqe;

@@ -188,6 +188,7 @@ bool rsoft_req_flush(struct rsoft_qp *qp)
 	hrtimer_try_to_cancel(&qp->req.rnr_timer);
 	qp->req.deadline = 0;
 	rsoft_hold_end(qp);
+	rsoft_early_drop(qp, &qp->send.early);
 	/* bounded: user space may post all the time */
 	while (left-- && (wqe = rsoft_sq_fetch(qp, sq->tail))) {
 		if (wqe->state != RSOFT_SWQE_DONE ||
@@ -799,6 +800,8 @@ static bool rsoft_req_run(struct rsoft_qp *qp, unsigned long events, u32 budget)
 		rsoft_retry_timeout(qp);
 	if (events & BIT(RSOFT_EV_RNR_TIMER))
 		req->rnr_wait = false;
+	if (events & BIT(RSOFT_EV_GAP_TIMER))
+		rsoft_comp_gap(qp);
 	if (!rsoft_tx_busy(qp))
 		req->tx_wait = false;
 	else if (events & BIT(RSOFT_EV_TX_TIMER))

@@ -117,6 +117,12 @@ void rsoft_retry_rnr(struct rsoft_qp *qp, u32 psn, u8 enc);
 void rsoft_retry_progress(struct rsoft_qp *qp);
 
 /**
+ * rsoft_comp_gap() - responses are missing: ask again, or wait a little
+ * @qp: QP; send engine owned
+ */
+void rsoft_comp_gap(struct rsoft_qp *qp);
+
+/**
  * rsoft_comp_rx() - engine op: responses from the wire
  * @qp: QP; send engine owned
  * @rx: responses

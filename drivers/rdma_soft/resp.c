@@ -23,6 +23,7 @@
  * @c_valid: @c is set up for it
  * @middle: the packet in hand was executed and its message goes on
  * @write: the target of a WRITE as a piece of memory
+ * @early: packets in a row that came early
  */
 struct resp_run {
 	struct rsoft_rx *rx;
@@ -33,6 +34,7 @@ struct resp_run {
 	bool c_valid;
 	bool middle;
 	struct rsoft_sge write;
+	struct rsoft_early_run early;
 };
 
 void rsoft_resp_init(struct rsoft_qp *qp, u32 psn)
@@ -43,6 +45,7 @@ void rsoft_resp_init(struct rsoft_qp *qp, u32 psn)
 	resp->msn = 0;
 	resp->seq = RSOFT_SEQ_IDLE;
 	resp->nak_sent = false;
+	resp->rnr_sent = false;
 	resp->ack_due = false;
 	resp->comm_est = false;
 	resp->rcvd = 0;
@@ -62,6 +65,7 @@ void rsoft_resp_fatal(struct rsoft_qp *qp, enum rsoft_nak code,
 {
 	if (qp->ibqp.qp_type == IB_QPT_RC)
 		rsoft_ack_nak(qp, code);
+	rsoft_early_drop(qp, &qp->recv.early);
 	rsoft_qp_error(qp);
 	if (event)
 		rsoft_qp_event(qp, event);
@@ -387,7 +391,10 @@ static void resp_rc_execute(struct rsoft_qp *qp, struct resp_run *run,
 	enum rsoft_seq next;
 	u64 val;
 
+	if (unlikely(qp->recv.early.open_ns))
+		rsoft_early_closed(qp, &qp->recv.early, resp->nak_sent);
 	resp->nak_sent = false;
+	resp->rnr_sent = false;
 	resp_established(qp);
 	if (!rsoft_seq_next(resp->seq, pkt->info, &next) ||
 	    !rsoft_seg_len_ok(pkt->info, pkt->payload_len,
@@ -455,24 +462,68 @@ static bool resp_injected(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	}
 }
 
+/* A request behind a gap: keep it, unless the peer will send all again. */
+static void resp_early(struct rsoft_qp *qp, struct resp_run *run,
+		       const struct rsoft_pkt *pkt)
+{
+	u8 kind = pkt->info->kind;
+	u32 n = 1;
+
+	rsoft_qp_count(qp, RSOFT_CNT_OUT_OF_SEQ);
+	if (qp->resp.rnr_sent)
+		return;
+	if (rsoft_psn_diff(pkt->psn, qp->resp.epsn) > RSOFT_EARLY_AHEAD_MAX) {
+		rsoft_early_refuse(qp, &qp->recv.early);
+		return;
+	}
+	if (kind == RSOFT_KIND_READ)
+		n = rsoft_npkts(pkt->dma_len, qp->mtu_shift);
+	rsoft_early_add(qp, &qp->recv.early, &run->early, run->rx, pkt->psn, n,
+			run->wire_len,
+			kind != RSOFT_KIND_SEND && kind != RSOFT_KIND_WRITE);
+}
+
+/* A gap is open: ask for what is missing, or wait for it a little. */
+static void resp_gap(struct rsoft_qp *qp)
+{
+	struct rsoft_early *early = &qp->recv.early;
+	struct rsoft_resp *resp = &qp->resp;
+	u64 wait;
+
+	if (!early->open_ns || resp->nak_sent)
+		return;
+	wait = rsoft_early_wait_ns(early);
+	if (wait) {
+		rsoft_timer_gap(&qp->recv, wait);
+		return;
+	}
+	if (rsoft_ack_nak(qp, RSOFT_NAK_PSN)) {
+		rsoft_timer_gap(&qp->recv, rsoft_tx_wait_ns(0));
+		return;
+	}
+	resp->nak_sent = true;
+	rsoft_early_asked(early, resp->epsn);
+}
+
 static void resp_rc(struct rsoft_qp *qp, struct resp_run *run,
 		    const struct rsoft_pkt *pkt)
 {
 	struct rsoft_resp *resp = &qp->resp;
 	s32 ahead = rsoft_psn_diff(pkt->psn, resp->epsn);
 
+	if (ahead > 0) {
+		resp_early(qp, run, pkt);
+		return;
+	}
+	if (unlikely(run->early.len))
+		rsoft_early_keep(qp, &qp->recv.early, &run->early, run->rx);
 	if (!ahead) {
 		if (!resp_injected(qp, pkt))
 			resp_rc_execute(qp, run, pkt);
 		return;
 	}
-	if (ahead > 0) {
-		rsoft_qp_count(qp, RSOFT_CNT_OUT_OF_SEQ);
-		if (!resp->nak_sent)
-			resp->nak_sent = !rsoft_ack_nak(qp, RSOFT_NAK_PSN);
-		return;
-	}
 	rsoft_qp_count(qp, RSOFT_CNT_DUPLICATES);
+	rsoft_early_twice(qp, &qp->recv.early, pkt->psn);
 	if (pkt->info->kind == RSOFT_KIND_SEND ||
 	    pkt->info->kind == RSOFT_KIND_WRITE)
 		rsoft_ack_owe(qp);
@@ -652,28 +703,96 @@ static void resp_middle(struct rsoft_qp *qp, struct resp_run *run,
 		resp->rcvd += done;
 }
 
+/* Take the next packet of the run in hand; each run has a @pkt of its own. */
+static void resp_next(struct rsoft_qp *qp, struct resp_run *run,
+		      struct rsoft_pkt *pkt)
+{
+	struct rsoft_rx *rx = run->rx;
+	enum rsoft_drop why;
+	u32 before = rx->len;
+
+	run->ip_id = rx->ip_id;
+	why = rsoft_rx_next(rx, pkt, &run->payload);
+	run->wire_len = before - rx->len;
+	if (why != RSOFT_DROP_NONE) {
+		resp_drop(qp, why);
+		return;
+	}
+	run->middle = false;
+	resp_packet(qp, run, pkt);
+	if (run->middle)
+		resp_middle(qp, run, pkt);
+}
+
+/* A gap was closed and early packets wait behind it, due or behind the next. */
+static bool resp_has_early(const struct rsoft_qp *qp)
+{
+	const struct rsoft_early *early = &qp->recv.early;
+
+	return rsoft_early_any(early) && !early->open_ns;
+}
+
+static bool resp_is_due(const struct rsoft_qp *qp)
+{
+	const struct rsoft_early *early = &qp->recv.early;
+	bool ack;
+
+	return rsoft_early_any(early) && !qp->recv.blocked &&
+	       rsoft_psn_diff(rsoft_early_first(early, &ack),
+			      qp->resp.epsn) <= 0;
+}
+
+/* Execute what came early and is due now, in order, before anything else. */
+static void resp_due(struct rsoft_qp *qp, struct resp_run *run)
+{
+	struct rsoft_early *early = &qp->recv.early;
+	struct rsoft_rx *rx = run->rx;
+	struct rsoft_rx part;
+	struct rsoft_pkt pkt;
+	struct sk_buff *skb;
+
+	while (resp_is_due(qp)) {
+		if (rsoft_early_old(qp, early, qp->resp.epsn))
+			continue;
+		skb = rsoft_early_take(early, &part);
+		run->rx = &part;
+		/* what blocks the engine is alone in its part */
+		while (part.len && !qp->recv.blocked)
+			resp_next(qp, run, &pkt);
+		rsoft_early_keep(qp, early, &run->early, &part);
+		consume_skb(skb);
+	}
+	run->rx = rx;
+	if (!early->open_ns && !qp->recv.blocked)
+		rsoft_early_reopen(early);
+}
+
 static void rsoft_resp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx)
 {
 	struct resp_run run = { .rx = rx };
 	struct rsoft_pkt pkt;
-	enum rsoft_drop why;
-	u32 before;
 
+	if (unlikely(resp_has_early(qp)))
+		resp_due(qp, &run);
 	while (rx->len && !qp->recv.blocked) {
-		before = rx->len;
-		run.ip_id = rx->ip_id;
-		why = rsoft_rx_next(rx, &pkt, &run.payload);
-		run.wire_len = before - rx->len;
-		if (why != RSOFT_DROP_NONE) {
-			resp_drop(qp, why);
-			continue;
-		}
-		run.middle = false;
-		resp_packet(qp, &run, &pkt);
-		if (run.middle)
-			resp_middle(qp, &run, &pkt);
+		resp_next(qp, &run, &pkt);
+		if (unlikely(resp_has_early(qp)))
+			resp_due(qp, &run);
 	}
+	rsoft_early_keep(qp, &qp->recv.early, &run.early, rx);
 	resp_forget(&run);
+	resp_gap(qp);
+}
+
+/* A READ response is complete: early packets may wait behind the READ. */
+static bool resp_unblocked(struct rsoft_qp *qp)
+{
+	struct resp_run run = {};
+
+	resp_due(qp, &run);
+	resp_forget(&run);
+	resp_gap(qp);
+	return qp->resp.reading.active;
 }
 
 static void resp_flush_one(struct rsoft_qp *qp)
@@ -699,6 +818,7 @@ static bool resp_flush(struct rsoft_qp *qp, unsigned long events)
 	resp->reading.active = false;
 	resp->ack_due = false;
 	qp->recv.blocked = false;
+	rsoft_early_drop(qp, &qp->recv.early);
 	if (qp->ibqp.srq) {
 		if (resp->have_rwqe)
 			resp_flush_one(qp);
@@ -733,6 +853,10 @@ static bool rsoft_resp_run(struct rsoft_qp *qp, unsigned long events,
 	if (resp->reading.active && !resp->tx_wait && budget &&
 	    rsoft_engine_may_send(&qp->recv))
 		more = rsoft_resp_reading(qp, budget);
+	if (unlikely(resp_has_early(qp)) && !qp->recv.blocked)
+		more |= resp_unblocked(qp);
+	if (events & BIT(RSOFT_EV_GAP_TIMER))
+		resp_gap(qp);
 	rsoft_ack_flush(qp);
 	return more;
 }

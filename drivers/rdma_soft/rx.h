@@ -33,6 +33,7 @@ struct rsoft_walk {
  * @ipv6: outer header is IPv6
  * @ce: congestion was marked on the way
  * @whole: the run is the whole skb: no other run shares its control block
+ * @checked: the iCRC of all packets was found right before
  * @vlan_id: VLAN of the netdev of the destination GID, RSOFT_NO_VLAN if it has
  *           none. The core finds a GID for an answer by it, so completions of
  *           datagrams report it (IB_WC_WITH_VLAN)
@@ -61,6 +62,7 @@ struct rsoft_rx {
 	bool ipv6;
 	bool ce;
 	bool whole;
+	bool checked;
 	u16 vlan_id;
 	u32 icrc_len;
 	u32 icrc_base;
@@ -86,7 +88,7 @@ struct rsoft_rx {
  * @seg_size: as in struct rsoft_rx
  * @ip_id: as in struct rsoft_rx
  * @vlan_id: as in struct rsoft_rx
- * @flags: ipv6 (bit 0), ce (bit 1)
+ * @flags: ipv6 (bit 0), ce (bit 1), checked (bit 2)
  */
 struct rsoft_rx_cb {
 	struct rsoft_dev *dev;
@@ -97,6 +99,46 @@ struct rsoft_rx_cb {
 	u16 vlan_id;
 	u8 flags;
 };
+
+/**
+ * rsoft_rx_save() - note what is left of a run, to go on later
+ * @rx: run
+ * @cb: in the control block of the skb that will hold it
+ */
+static inline void rsoft_rx_save(const struct rsoft_rx *rx,
+				 struct rsoft_rx_cb *cb)
+{
+	cb->dev = rx->dev;
+	cb->off = rx->off;
+	cb->len = rx->len;
+	cb->seg_size = rx->seg_size;
+	cb->ip_id = rx->ip_id;
+	cb->vlan_id = rx->vlan_id;
+	cb->flags = (rx->ipv6 ? BIT(0) : 0) | (rx->ce ? BIT(1) : 0) |
+		    (rx->checked ? BIT(2) : 0);
+}
+
+/**
+ * rsoft_rx_load() - go on with a run
+ * @rx: set to it
+ * @cb: from rsoft_rx_save()
+ * @skb: skb that holds it, of which nobody else uses the control block
+ */
+static inline void rsoft_rx_load(struct rsoft_rx *rx,
+				 const struct rsoft_rx_cb *cb,
+				 struct sk_buff *skb)
+{
+	*rx = (struct rsoft_rx){ .skb = skb, .dev = cb->dev };
+	rx->off = cb->off;
+	rx->len = cb->len;
+	rx->seg_size = cb->seg_size;
+	rx->ip_id = cb->ip_id;
+	rx->vlan_id = cb->vlan_id;
+	rx->ipv6 = cb->flags & BIT(0);
+	rx->ce = cb->flags & BIT(1);
+	rx->checked = cb->flags & BIT(2);
+	rx->whole = true;
+}
 
 /**
  * rsoft_rx_next() - decode the next packet of a run and check its iCRC

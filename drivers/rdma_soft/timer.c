@@ -50,6 +50,12 @@ static enum hrtimer_restart hold_timer_fn(struct hrtimer *t)
 	return timer_run(&qp->send, RSOFT_EV_HOLD_TIMER);
 }
 
+static enum hrtimer_restart gap_timer_fn(struct hrtimer *t)
+{
+	return timer_run(container_of(t, struct rsoft_engine, early.timer),
+			 RSOFT_EV_GAP_TIMER);
+}
+
 static enum hrtimer_restart recv_timer_fn(struct hrtimer *t)
 {
 	struct rsoft_qp *qp = container_of(t, struct rsoft_qp, resp.tx_timer);
@@ -69,6 +75,10 @@ void rsoft_timers_init(struct rsoft_qp *qp)
 		      HRTIMER_MODE_REL_SOFT);
 	hrtimer_setup(&qp->resp.tx_timer, recv_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
+	hrtimer_setup(&qp->send.early.timer, gap_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	hrtimer_setup(&qp->recv.early.timer, gap_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
 }
 
 void rsoft_timers_stop(struct rsoft_qp *qp)
@@ -78,6 +88,8 @@ void rsoft_timers_stop(struct rsoft_qp *qp)
 	hrtimer_cancel(&qp->req.tx_timer);
 	hrtimer_cancel(&qp->req.hold.timer);
 	hrtimer_cancel(&qp->resp.tx_timer);
+	hrtimer_cancel(&qp->send.early.timer);
+	hrtimer_cancel(&qp->recv.early.timer);
 }
 
 void rsoft_timer_sent(struct rsoft_qp *qp)
@@ -124,6 +136,13 @@ void rsoft_timer_rnr(struct rsoft_qp *qp, u64 ns)
 {
 	hrtimer_start(&qp->req.rnr_timer, ns_to_ktime(ns),
 		      HRTIMER_MODE_REL_SOFT);
+}
+
+void rsoft_timer_gap(struct rsoft_engine *e, u64 ns)
+{
+	if (!hrtimer_is_queued(&e->early.timer))
+		hrtimer_start(&e->early.timer, ns_to_ktime(ns),
+			      HRTIMER_MODE_REL_SOFT);
 }
 
 void rsoft_timer_tx(struct rsoft_qp *qp, struct hrtimer *t, u64 ns)

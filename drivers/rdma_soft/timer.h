@@ -56,6 +56,13 @@ bool rsoft_timer_expired(struct rsoft_qp *qp);
 void rsoft_timer_rnr(struct rsoft_qp *qp, u64 ns);
 
 /**
+ * rsoft_timer_gap() - look again at a gap, if the timer is not running
+ * @e: engine, owned
+ * @ns: time from now
+ */
+void rsoft_timer_gap(struct rsoft_engine *e, u64 ns);
+
+/**
  * rsoft_timer_tx() - look again if the stack took our bytes
  * @qp: QP
  * @t: tx_timer of the engine that is owned
