@@ -6,7 +6,8 @@ Prints what is wrong, one line each; nothing if all is well. Names in the column
 of tests are literals:
 
   FOLDER/NAME          a test of selftests/tests.list
-  FOLDER/NAME:SUBTEST  one of its subtests: the word is in its source
+  FOLDER/NAME:SUBTEST  one of its subtests: the word is in its source (of a
+                       script also in C files of its folder)
   pyverbs:NAME         ends a line of selftests/pyverbs/passing.list
   kunit:NAME           drivers/rdma_soft/tests/NAME_kunit.c
   make TARGET          a target of a Makefile
@@ -52,10 +53,14 @@ def exists_selftest(name):
         return False
     if not sub:
         return True
-    sources = [p for p in (TOP / f'selftests/{test}.sh',
-                           TOP / f'selftests/{test}.c') if p.exists()]
-    # names that are made of parts, rc_v4_mtu_1024: of words of the source
-    return any(sub in words(p) for p in sources)
+    source = TOP / f'selftests/{test}.c'
+    if source.exists():
+        return sub in words(source)
+    # a script may run what C files beside it make, as kverbs does
+    script = TOP / f'selftests/{test}.sh'
+    return sub in words(script) or any(
+        sub in words(pathlib.Path(p))
+        for p in glob.glob(f'{script.parent}/*.c'))
 
 
 def exists(name):
