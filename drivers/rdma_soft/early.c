@@ -290,12 +290,15 @@ void rsoft_early_drop(struct rsoft_qp *qp, struct rsoft_early *early)
 	struct sk_buff *skb;
 	struct rsoft_rx rx;
 
+	/* where to count may change: modify and destroy come here too */
+	rcu_read_lock();
 	while (rsoft_early_any(early)) {
 		skb = rsoft_early_take(early, &rx);
 		rsoft_qp_count_add(qp, RSOFT_CNT_EARLY_DROPS,
 				   DIV_ROUND_UP(rx.len, rx.seg_size));
 		kfree_skb(skb);
 	}
+	rcu_read_unlock();
 	early->open_ns = 0;
 	early->full = false;
 	early->asked = false;
