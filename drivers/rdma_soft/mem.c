@@ -145,7 +145,7 @@ void rsoft_mem_store(const struct rsoft_mr *mr, u64 va, u64 val)
 	dst = rsoft_mem_at(mr, va, sizeof(u64), &run);
 	if (likely(run == sizeof(u64) && IS_ALIGNED((uintptr_t)dst, 8))) {
 		/* who sees this sees what was written before it */
-		smp_store_release((u64 *)dst, val);
+		atomic64_set_release((atomic64_t *)dst, val);
 		return;
 	}
 	spin_lock_irqsave(&odd_lock, flags);
