@@ -89,7 +89,7 @@ static void answer(struct half *h, uint8_t opcode, uint32_t psn, uint32_t len)
 	wire_send(&h->wire, &pkt);
 }
 
-static const struct vt_conn patient = { .timeout = 19 };
+static const struct vt_conn patient = { .timeout = 22 };
 
 /* A fenced request waits for the READs and atomics before it, and only then. */
 static void fence_waits(const void *arg)
@@ -154,7 +154,7 @@ static void no_fence_no_wait(const void *arg)
 /* No more READs at once than the peer has room for. */
 static void rd_atomic_limit(const void *arg)
 {
-	struct vt_conn conn = { .timeout = 19, .rd_atomic = 2 };
+	struct vt_conn conn = { .timeout = 22, .rd_atomic = 2 };
 	struct half h;
 
 	(void)arg;
