@@ -359,7 +359,8 @@ static void one_case(struct ctx *c, enum work w, int npkts, bool alone,
 	fault_clear(&c->p.ea);
 	fault_clear(&c->p.eb);
 	n = make_train(c, r, w, npkts, alone, &which);
-	snprintf(c->what, sizeof(c->what), "%s of %d packets%s, psn 0x%06x, %s %s at packet %d (%s %c) %s",
+	snprintf(c->what, sizeof(c->what),
+		 "%s of %d packets%s, psn 0x%06x, %s %s at packet %d (%s %c) %s",
 		 work_name[w], npkts, alone ? " alone" : "", r[which].psn,
 		 fault, s->match, pos, s->dir, s->at_b ? 'B' : 'A', more);
 	fault_at(c, s, fault, (r[which].psn + pos) & PSN_MASK, more);
@@ -415,7 +416,7 @@ static void end(struct ctx *c)
 	fault_clear(&c->p.eb);
 	/* what was held comes within this time */
 	usleep(30000);
-	snprintf(c->what, sizeof(c->what), "in the end");
+	snprintf(c->what, sizeof(c->what), "afterwards");
 	check_quiet(c);
 	VT_EXPECT(vt_state(&c->p.a) == IBV_QPS_RTS, "%d", vt_state(&c->p.a));
 	VT_EXPECT(vt_state(&c->p.b) == IBV_QPS_RTS, "%d", vt_state(&c->p.b));

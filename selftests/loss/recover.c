@@ -42,7 +42,7 @@ static void post(struct vt_pair *p, enum ibv_wr_opcode op, uint64_t id,
 			 (uintptr_t)p->bb.p + off, p->bb.mr->rkey,
 			 IBV_SEND_SIGNALED);
 
-	VT_ASSERT(!rc, "post %d: %s", (int)id, strerror(rc));
+	VT_ASSERT(!rc, "request %d: %s", (int)id, strerror(rc));
 }
 
 static void recv_at(struct vt_pair *p, uint64_t id, uint32_t off, uint32_t len)
@@ -443,8 +443,9 @@ static void retry_budget_returns(const void *arg)
 	(void)arg;
 	up(&p, NULL, &conn);
 	fill(&p);
+	/* each repetition gets one packet further */
 	for (i = 0; i < 12; i++)
-		fault_add(&p.ea, "drop dir=tx psn=0x%x", PSN_OF(i));
+		fault_add(&p.ea, "drop dir=tx psn=0x%x nth=%d", PSN_OF(i), i + 1);
 	post(&p, IBV_WR_RDMA_WRITE, 1, 0, 12 * 256);
 	VT_WANT(p.a.scq, 1, IBV_WC_SUCCESS);
 	same(&p, 0, 12 * 256);
