@@ -13,6 +13,7 @@
 #include "inject.h"
 #include "proto/icrc.h"
 #include "qp.h"
+#include "timer.h"
 
 /* A packet up to this size lies in the skb's head. */
 #define TX_LINEAR_MAX 320
@@ -33,6 +34,15 @@ bool rsoft_tx_pending(const struct rsoft_qp *qp)
 {
 	/* one is the socket's own */
 	return refcount_read(&qp->sock->sk->sk_wmem_alloc) > 1;
+}
+
+void rsoft_tx_wait(struct rsoft_qp *qp, struct rsoft_engine *e,
+		   struct hrtimer *t, u8 refused)
+{
+	if (rsoft_tx_busy(qp))
+		rsoft_engine_again(e);
+	else
+		rsoft_timer_tx(qp, t, rsoft_tx_wait_ns(refused));
 }
 
 static u32 tx_wire_len(const struct rsoft_opinfo *info, u32 len)

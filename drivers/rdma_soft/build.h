@@ -165,6 +165,19 @@ bool rsoft_tx_busy(const struct rsoft_qp *qp);
  */
 bool rsoft_tx_pending(const struct rsoft_qp *qp);
 
+/**
+ * rsoft_tx_wait() - look again when the stack may have taken bytes
+ * @qp: QP
+ * @e: its engine, owned by the caller
+ * @t: the timer of that engine
+ * @refused: times in a row that the stack refused
+ *
+ * A stack that is full of the QP's bytes is looked at when it had its turn, by
+ * the timer only if it is still full then.
+ */
+void rsoft_tx_wait(struct rsoft_qp *qp, struct rsoft_engine *e,
+		   struct hrtimer *t, u8 refused);
+
 /* Bytes of one QP in the local stack before it waits. */
 #define RSOFT_TX_STACK_MAX (256 * 1024)
 

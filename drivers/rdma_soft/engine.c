@@ -44,9 +44,29 @@ static void engine_defer_on(struct rsoft_engine *e, int cpu)
 		rsoft_handle_put(e->qp->h);
 }
 
+void rsoft_engine_again(struct rsoft_engine *e)
+{
+	rsoft_handle_get(e->qp->h);
+	/* tasklet_schedule() does not tell if it was scheduled before */
+	if (test_and_set_bit(TASKLET_STATE_SCHED, &e->kick.state))
+		rsoft_handle_put(e->qp->h);
+	else
+		__tasklet_schedule(&e->kick);
+}
+
+/*
+ * The budget is used up. A softirq goes on in a softirq, so that a process that
+ * polls on this CPU does not come first: the kernel hands softirqs that do not
+ * end to ksoftirqd.
+ */
 static void engine_defer(struct rsoft_engine *e)
 {
-	engine_defer_on(e, WORK_CPU_UNBOUND);
+	if (!in_serving_softirq()) {
+		engine_defer_on(e, WORK_CPU_UNBOUND);
+		return;
+	}
+	rsoft_qp_count(e->qp, RSOFT_CNT_DEFERRED);
+	rsoft_engine_again(e);
 }
 
 bool rsoft_engine_may_send(struct rsoft_engine *e)
@@ -230,12 +250,7 @@ static void engine_kick(struct tasklet_struct *t)
 void rsoft_engine_schedule(struct rsoft_engine *e, enum rsoft_event ev)
 {
 	engine_note(e, ev);
-	rsoft_handle_get(e->qp->h);
-	/* tasklet_schedule() does not tell if it was scheduled before */
-	if (test_and_set_bit(TASKLET_STATE_SCHED, &e->kick.state))
-		rsoft_handle_put(e->qp->h);
-	else
-		__tasklet_schedule(&e->kick);
+	rsoft_engine_again(e);
 }
 
 void rsoft_engine_init(struct rsoft_engine *e, struct rsoft_qp *qp,

@@ -59,7 +59,7 @@ struct rsoft_engine_ops {
  * @queued: truesize of @queue, under its lock
  * @early: packets behind a gap (owner)
  * @work: continues a run that used up its budget, or that another CPU must do
- * @kick: starts a run from a context that must not (kernel post_send)
+ * @kick: starts a run from a context that must not (kernel post_send), or soon
  * @cpu: where it sent last (owner)
  * @ip_id: IPv4 ID of the next packet (owner); with DF set two engines of a QP
  *         may use the same one (RFC 6864)
@@ -150,6 +150,17 @@ void rsoft_engine_rx(struct rsoft_engine *e, struct rsoft_rx *rx);
  * Context: any, also with interrupts off.
  */
 void rsoft_engine_schedule(struct rsoft_engine *e, enum rsoft_event ev);
+
+/**
+ * rsoft_engine_again() - run once more when this softirq or call has ended
+ * @e: engine of a QP on which the caller holds a reference
+ *
+ * By then a stack that delivers locally has taken what was sent. No event is
+ * noted: if somebody else owns the engine by then, nothing happens.
+ *
+ * Context: any.
+ */
+void rsoft_engine_again(struct rsoft_engine *e);
 
 /**
  * rsoft_engine_may_send() - may this CPU send, as far as order is concerned

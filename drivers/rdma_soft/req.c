@@ -764,8 +764,8 @@ static bool req_send(struct rsoft_qp *qp, u32 budget)
 	rsoft_cursor_release(&run.c);
 	if (step == STEP_WAIT) {
 		qp->req.tx_wait = true;
-		rsoft_timer_tx(qp, &qp->req.tx_timer,
-			       rsoft_tx_wait_ns(qp->req.tx_refused));
+		rsoft_tx_wait(qp, &qp->send, &qp->req.tx_timer,
+			      qp->req.tx_refused);
 	}
 	return step == STEP_SENT;
 }
@@ -804,7 +804,7 @@ static bool rsoft_req_run(struct rsoft_qp *qp, unsigned long events, u32 budget)
 		rsoft_comp_gap(qp);
 	if (!rsoft_tx_busy(qp))
 		req->tx_wait = false;
-	else if (events & BIT(RSOFT_EV_TX_TIMER))
+	else if (req->tx_wait && !hrtimer_is_queued(&req->tx_timer))
 		rsoft_timer_tx(qp, &req->tx_timer,
 			       rsoft_tx_wait_ns(req->tx_refused));
 	if (!rsoft_hold(qp, events) && !req->rnr_wait && !req->tx_wait &&

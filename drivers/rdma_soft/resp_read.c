@@ -442,8 +442,8 @@ bool rsoft_resp_reading(struct rsoft_qp *qp, u32 budget)
 	}
 	if (step == READ_WAIT) {
 		qp->resp.tx_wait = true;
-		rsoft_timer_tx(qp, &qp->resp.tx_timer,
-			       rsoft_tx_wait_ns(qp->resp.tx_refused));
+		rsoft_tx_wait(qp, &qp->recv, &qp->resp.tx_timer,
+			      qp->resp.tx_refused);
 		return false;
 	}
 	if (!read_complete(rd))
