@@ -24,6 +24,7 @@
 #include "ah.h"
 #include "cq.h"
 #include "gid.h"
+#include "gso.h"
 #include "inject.h"
 #include "link.h"
 #include "main.h"
@@ -292,6 +293,7 @@ static const struct ib_device_ops dev_ops = {
 	.destroy_qp = rsoft_destroy_qp,
 	.destroy_srq = rsoft_destroy_srq,
 	.detach_mcast = rsoft_detach_mcast,
+	.device_group = &rsoft_gso_group,
 	.disassociate_ucontext = rsoft_disassociate_ucontext,
 	.fill_res_cq_entry = rsoft_fill_res_cq,
 	.fill_res_mr_entry = rsoft_fill_res_mr,

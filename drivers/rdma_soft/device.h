@@ -57,6 +57,7 @@ struct rsoft_link;
  * @qp_lock: protects @qps; irqsave
  * @qps: all QPs of the device
  * @inject: faults on purpose; NULL in a build without them
+ * @gso: enum rsoft_gso, as set by the administrator
  */
 struct rsoft_dev {
 	struct ib_device ib_dev;
@@ -74,6 +75,7 @@ struct rsoft_dev {
 	spinlock_t qp_lock;	/* qps */
 	struct list_head qps;
 	struct rsoft_inject *inject;
+	u8 gso;
 };
 
 static inline struct rsoft_dev *to_rdev(struct ib_device *ibdev)

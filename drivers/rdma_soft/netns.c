@@ -59,7 +59,6 @@ static DEFINE_MUTEX(rsoft_netns_lock);
 static unsigned int rsoft_netns_id __read_mostly;
 struct dentry *rsoft_debugfs;
 static bool rsoft_hook_on __read_mostly = true;
-static bool rsoft_hw_gso_on __read_mostly;
 
 /*
  * Before conntrack's confirm and ipvlan's l3s hook (both INT_MAX), after every
@@ -86,28 +85,6 @@ bool rsoft_hook_enabled(void)
 {
 	return READ_ONCE(rsoft_hook_on);
 }
-
-bool rsoft_hw_gso_enabled(void)
-{
-	return READ_ONCE(rsoft_hw_gso_on);
-}
-
-/* Paths decide again: what they cached was decided with the old value. */
-static int rsoft_hw_gso_set(void *data, u64 val)
-{
-	WRITE_ONCE(rsoft_hw_gso_on, !!val);
-	rsoft_path_flush();
-	return 0;
-}
-
-static int rsoft_hw_gso_get(void *data, u64 *val)
-{
-	*val = rsoft_hw_gso_enabled();
-	return 0;
-}
-
-DEFINE_DEBUGFS_ATTRIBUTE(rsoft_hw_gso_fops, rsoft_hw_gso_get, rsoft_hw_gso_set,
-			 "%llu\n");
 
 static void rsoft_netns_unref(struct rsoft_netns *ns)
 {
@@ -332,8 +309,6 @@ int rsoft_netns_init(void)
 	rsoft_debugfs = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	debugfs_create_bool("hook", 0644, rsoft_debugfs, &rsoft_hook_on);
 	debugfs_create_u32("hold_us", 0644, rsoft_debugfs, &rsoft_hold_us);
-	debugfs_create_file_unsafe("hw_gso", 0644, rsoft_debugfs, NULL,
-				   &rsoft_hw_gso_fops);
 	return 0;
 }
 

@@ -75,16 +75,4 @@ void rsoft_netns_put_later(struct rsoft_netns *ns);
  */
 bool rsoft_hook_enabled(void);
 
-/**
- * rsoft_hw_gso_enabled() - may IPv4 super-packets be given to NICs that
- *			    segment UDP themselves
- *
- * The switch is the file rdma_soft/hw_gso in debugfs. The iCRC covers the IPv4
- * ID, so the NIC must count it up by one per segment as the kernel does, which
- * is not known of NICs in general: off.
- *
- * Return: true if it was switched on.
- */
-bool rsoft_hw_gso_enabled(void);
-
 #endif

@@ -26,7 +26,7 @@
 #include <rdma/ib_cache.h>
 
 #include "device.h"
-#include "netns.h"
+#include "gso.h"
 #include "proto/hdr.h"
 
 /* Packets per skb; the stack's own senders stop there as well. */
@@ -241,25 +241,6 @@ static struct dst_entry *rsoft_path_lookup6(const struct rsoft_path *path,
 	return ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
 }
 
-static int rsoft_dev_is_uso_nic(struct net_device *dev,
-				struct netdev_nested_priv *priv)
-{
-	return dev->dev.parent && dev->features & NETIF_F_GSO_UDP_L4;
-}
-
-/*
- * Devices that segment in hardware: netdevs of virtual kinds have no parent
- * and either pass a super-packet on whole or let the kernel segment it. What
- * lies behind the far end of a veth is not seen.
- */
-static bool rsoft_path_hits_nic(struct net_device *dev)
-{
-	struct netdev_nested_priv priv = {};
-
-	return rsoft_dev_is_uso_nic(dev, &priv) ||
-	       netdev_walk_all_lower_dev_rcu(dev, rsoft_dev_is_uso_nic, &priv);
-}
-
 static void rsoft_path_set_limits(struct rsoft_path *path,
 				  struct dst_entry *dst)
 {
@@ -268,10 +249,9 @@ static void rsoft_path_set_limits(struct rsoft_path *path,
 	u32 bytes = READ_ONCE(dev->gso_max_size);
 	bool gso_ok;
 
-	gso_ok = path->flow.ipv6 || rsoft_hw_gso_enabled() ||
-		 !rsoft_path_hits_nic(dev);
 	/* IPsec takes super-packets apart before it encrypts: no gain. */
-	gso_ok = gso_ok && !dst_xfrm(dst);
+	gso_ok = rsoft_gso_wanted(path->dev, dev, path->flow.ipv6) &&
+		 !dst_xfrm(dst);
 	csum |= path->flow.ipv6 ? NETIF_F_IPV6_CSUM : NETIF_F_IP_CSUM;
 	bytes = bytes > RSOFT_GSO_SLACK ? bytes - RSOFT_GSO_SLACK : 0;
 
