@@ -57,11 +57,11 @@ traffic()
 	none drop_icrc drop_shape
 }
 
-# usual: both families, with the largest path MTU
+# usual: with the largest path MTU
 usual()
 {
 	if [ "$MTU" -ge 9000 ]; then
-		traffic rc_v4_mtu_4096 rc_v6_mtu_4096
+		traffic rc_v4_mtu_4096
 	else
 		traffic rc_v4_mtu_1024 rc_v6_mtu_1024
 	fi

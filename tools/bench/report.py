@@ -303,6 +303,16 @@ def charts(results, mode, names):
         if tcp:
             series.append(("tcp", False, "tcp (iperf3)", [(x, tcp[0]) for x in sorted({min(xs), max(xs)})]))
         out.append(("Bandwidth over message size", lines_chart(series, names, "MB/s", "message size in bytes", size_name)))
+    series = []
+    for d in names:
+        for kind, dash in (("write", False), ("read", True)):
+            pts = [(int(wls[r["id"]]["x"]), r["instructions_per_message"] / int(wls[r["id"]]["x"])) for r in mine
+                   if r["driver"] == d and wls[r["id"]]["chart"] == kind and r.get("instructions_per_message")]
+            if pts:
+                series.append((d, dash, "%s %s" % (d, kind.upper()), pts))
+    if series:
+        out.append(("Instructions of a message, divided by its bytes (both ends)",
+                    lines_chart(series, names, "instructions per byte", "message size in bytes", size_name)))
     series = [(d, False, d, curve("qps", d)) for d in names if curve("qps", d)]
     if series:
         out.append(("Message rate over QPs (SEND 8 B)", lines_chart(series, names, "Kmsg/s", "QPs", lambda x: "%d" % x)))
