@@ -28,13 +28,19 @@ static int __init rsoft_init(void)
 	if (!rsoft_wq)
 		return -ENOMEM;
 
-	rsoft_tables_init();
+	ret = rsoft_tables_init();
+	if (ret)
+		goto err_wq;
 	rsoft_crc_init();
 	ret = rsoft_link_init();
-	if (ret) {
-		rsoft_tables_exit();
-		destroy_workqueue(rsoft_wq);
-	}
+	if (ret)
+		goto err_tables;
+	return 0;
+
+err_tables:
+	rsoft_tables_exit();
+err_wq:
+	destroy_workqueue(rsoft_wq);
 	return ret;
 }
 

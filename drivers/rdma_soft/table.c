@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables of the numbers that others present to us. A slot is found by undoing
- * the permutation of the number; slots are handed out in a circle, so a number
- * comes back only after all others were used (a peer may still hold a QPN in
- * TIMEWAIT).
+ * Tables of the numbers that others present to us. A number is a permuted slot;
+ * slots are handed out in a circle, so a number comes back only after all
+ * others were used (a peer may still hold a QPN in TIMEWAIT). What a number
+ * stands for is found by a hash table of its own, without undoing the
+ * permutation.
  *
  * A lookup reads the table under RCU and takes a reference unless the count is
  * already zero. Removal hides the entry, drops the table's reference and waits
@@ -29,33 +30,58 @@ struct rsoft_table rsoft_qp_table;
 struct rsoft_table rsoft_key_table;
 struct rsoft_table rsoft_ah_table;
 
-static void table_init(struct rsoft_table *t, u32 first, u32 last)
+/*
+ * Buckets: 100,000 keys make chains of six, which costs less than memory for
+ * them on all the machines that have a hundred.
+ */
+#define QP_BUCKETS	BIT(14)
+#define KEY_BUCKETS	BIT(14)
+#define AH_BUCKETS	BIT(10)
+
+static int table_init(struct rsoft_table *t, u32 first, u32 last, u32 buckets)
 {
+	t->buckets = kvcalloc(buckets, sizeof(*t->buckets), GFP_KERNEL);
+	if (!t->buckets)
+		return -ENOMEM;
+	t->mask = buckets - 1;
 	xa_init_flags(&t->xa, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	t->first = first;
 	t->last = last;
 	t->next = get_random_u32() & SLOT_MAX;
 	get_random_bytes(t->key, sizeof(t->key));
+	return 0;
 }
 
-void rsoft_tables_init(void)
+static void table_exit(struct rsoft_table *t)
 {
+	if (!t->buckets)
+		return;
+	WARN_ON(!xa_empty(&t->xa));
+	xa_destroy(&t->xa);
+	kvfree(t->buckets);
+	t->buckets = NULL;
+}
+
+int rsoft_tables_init(void)
+{
+	int err;
+
 	/* QPNs 0 and 1 are the management QPs, the last one is multicast. */
-	table_init(&rsoft_qp_table, 2, 0xfffffe);
+	err = table_init(&rsoft_qp_table, 2, 0xfffffe, QP_BUCKETS);
 	/* Index 0 would make key 0, which means "none" to some consumers. */
-	table_init(&rsoft_key_table, 1, 0xfffffe);
+	err = err ?: table_init(&rsoft_key_table, 1, 0xfffffe, KEY_BUCKETS);
 	/* 0 in a WQE means "no number". */
-	table_init(&rsoft_ah_table, 1, 0xffffff);
+	err = err ?: table_init(&rsoft_ah_table, 1, 0xffffff, AH_BUCKETS);
+	if (err)
+		rsoft_tables_exit();
+	return err;
 }
 
 void rsoft_tables_exit(void)
 {
-	WARN_ON(!xa_empty(&rsoft_qp_table.xa));
-	WARN_ON(!xa_empty(&rsoft_key_table.xa));
-	WARN_ON(!xa_empty(&rsoft_ah_table.xa));
-	xa_destroy(&rsoft_qp_table.xa);
-	xa_destroy(&rsoft_key_table.xa);
-	xa_destroy(&rsoft_ah_table.xa);
+	table_exit(&rsoft_ah_table);
+	table_exit(&rsoft_key_table);
+	table_exit(&rsoft_qp_table);
 }
 
 static bool id_usable(const struct rsoft_table *t, u32 id)
@@ -114,13 +140,17 @@ struct rsoft_handle *rsoft_table_add(struct rsoft_table *t, void *obj,
 	return h;
 }
 
+static struct hlist_head *table_bucket(const struct rsoft_table *t, u32 id)
+{
+	return &t->buckets[id & t->mask];
+}
+
 void rsoft_table_publish(struct rsoft_table *t, struct rsoft_handle *h)
 {
 	unsigned long flags;
 
-	/* The slot is reserved, so the store needs no memory. */
 	xa_lock_irqsave(&t->xa, flags);
-	__xa_store(&t->xa, h->slot, h, 0);
+	hlist_add_head_rcu(&h->node, table_bucket(t, h->id));
 	xa_unlock_irqrestore(&t->xa, flags);
 }
 
@@ -128,11 +158,11 @@ struct rsoft_handle *rsoft_table_get(struct rsoft_table *t, u32 id)
 {
 	struct rsoft_handle *h;
 
-	if (!id_usable(t, id))
-		return NULL;
-
 	rcu_read_lock();
-	h = xa_load(&t->xa, rsoft_unpermute24(id, t->key));
+	hlist_for_each_entry_rcu(h, table_bucket(t, id), node) {
+		if (h->id == id)
+			break;
+	}
 	if (h && !refcount_inc_not_zero(&h->ref))
 		h = NULL;
 	rcu_read_unlock();
@@ -149,9 +179,10 @@ void rsoft_table_hide(struct rsoft_table *t, struct rsoft_handle *h)
 {
 	unsigned long flags;
 
-	/* Storing NULL in an allocating array keeps the slot reserved. */
+	/* The slot stays reserved. */
 	xa_lock_irqsave(&t->xa, flags);
-	__xa_store(&t->xa, h->slot, NULL, 0);
+	if (!hlist_unhashed(&h->node))
+		hlist_del_init_rcu(&h->node);
 	xa_unlock_irqrestore(&t->xa, flags);
 }
 

@@ -7,12 +7,14 @@
 #define RSOFT_TABLE_H
 
 #include <linux/completion.h>
+#include <linux/list.h>
 #include <linux/refcount.h>
 #include <linux/rcupdate.h>
 #include <linux/xarray.h>
 
 /**
  * struct rsoft_handle - what a table holds for one object
+ * @node: chain of the bucket of @id
  * @ref: one for the table, one for each user of the object
  * @slot: place in the table, before permutation
  * @id: number that the outside uses
@@ -21,6 +23,7 @@
  * @rcu: defers freeing past concurrent lookups
  */
 struct rsoft_handle {
+	struct hlist_node node;
 	refcount_t ref;
 	u32 slot;
 	u32 id;
@@ -31,7 +34,10 @@ struct rsoft_handle {
 
 /**
  * struct rsoft_table - numbers of one kind, unique in the module
- * @xa: slot to handle
+ * @xa: slots in use
+ * @buckets: findable handles by the low bits of their number, which is as good
+ *           as random; written under the lock of @xa
+ * @mask: number of buckets - 1
  * @next: where the next search starts, so that numbers are reused last
  * @key: key of the permutation
  * @first: lowest number handed out
@@ -39,6 +45,8 @@ struct rsoft_handle {
  */
 struct rsoft_table {
 	struct xarray xa;
+	struct hlist_head *buckets;
+	u32 mask;
 	u32 next;
 	u32 key[4];
 	u32 first;
@@ -53,8 +61,10 @@ extern struct rsoft_table rsoft_ah_table;
  * rsoft_tables_init() - set up the module's tables with random keys
  *
  * Context: module init.
+ *
+ * Return: 0, -ENOMEM.
  */
-void rsoft_tables_init(void);
+int rsoft_tables_init(void);
 
 /**
  * rsoft_tables_exit() - release the tables; they must be empty
