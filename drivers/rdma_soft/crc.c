@@ -8,9 +8,11 @@
 
 #include <linux/cache.h>
 #include <linux/crc32.h>
+#include <linux/hash.h>
 #include <linux/init.h>
 #include <linux/jump_label.h>
 #include <linux/kernel.h>
+#include <linux/percpu.h>
 #include <linux/string.h>
 
 #include "crc_x86.h"
@@ -100,12 +102,51 @@ u32 rsoft_crc_alike(u32 base, const u8 *bth)
 	return crc32_le(base, any, sizeof(any));
 }
 
-u32 rsoft_crc_base(const struct rsoft_flow *flow, u32 len)
+/* State in front of the BTH but for ID and lengths. */
+static u32 crc_flow(const struct rsoft_flow *flow)
 {
 	static const u8 no_bth[sizeof(struct rsoft_bth)];
 	u8 pseudo[RSOFT_ICRC_PSEUDO_MAX];
 	u32 n;
 
-	n = rsoft_icrc_pseudo(pseudo, flow, 0, len, no_bth);
-	return crc32_le(~0u, pseudo, n - sizeof(no_bth));
+	n = rsoft_icrc_pseudo(pseudo, flow, 0, 0, no_bth);
+	return crc32_le(~0u, pseudo, n - sizeof(no_bth)) ^
+	       rsoft_icrc_len(&rsoft_icrc_tab, flow->ipv6, 0);
+}
+
+/**
+ * struct crc_flow - a flow that this CPU saw
+ * @words: the flow
+ * @state: from crc_flow()
+ */
+struct crc_flow {
+	u64 words[sizeof(struct rsoft_flow) / sizeof(u64)];
+	u32 state;
+};
+
+static_assert(sizeof(struct rsoft_flow) % sizeof(u64) == 0);
+
+#define CRC_FLOW_BITS	6
+
+/* Written with BH disabled. An entry of zeros is that of no flow: no ports. */
+static DEFINE_PER_CPU(struct crc_flow, crc_flows[1 << CRC_FLOW_BITS]);
+
+u32 rsoft_crc_base(const struct rsoft_flow *flow, u32 len)
+{
+	u64 words[ARRAY_SIZE(((struct crc_flow *)0)->words)];
+	struct crc_flow *seen;
+	u64 mix = 0, diff = 0;
+	u32 i;
+
+	memcpy(words, flow, sizeof(words));
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		mix += words[i];
+	seen = this_cpu_ptr(&crc_flows[hash_64(mix, CRC_FLOW_BITS)]);
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		diff |= seen->words[i] ^ words[i];
+	if (diff) {
+		seen->state = crc_flow(flow);
+		memcpy(seen->words, words, sizeof(words));
+	}
+	return seen->state ^ rsoft_icrc_len(&rsoft_icrc_tab, flow->ipv6, len);
 }

@@ -83,6 +83,10 @@ u32 rsoft_crc_alike(u32 base, const u8 *bth);
  * @flow: outer headers
  * @len: bytes from BTH to iCRC, both included
  *
+ * Each CPU remembers the flows that it saw last.
+ *
+ * Context: BH disabled.
+ *
  * Return: what rsoft_icrc_start() needs.
  */
 u32 rsoft_crc_base(const struct rsoft_flow *flow, u32 len);

@@ -11,6 +11,10 @@
 #define IPV4_LEN	20
 #define IPV6_LEN	40
 #define IP_PROTO_UDP	17
+#define IPV4_LEN_OFF	2	/* total length */
+#define IPV4_ID_OFF	4
+#define IPV6_LEN_OFF	4	/* payload length */
+#define UDP_LEN_OFF	4
 #define BTH_VARIANT_OFF	4	/* FECN, BECN and six reserved bits */
 
 static u8 *put_be16(u8 *p, __be16 v)
@@ -102,9 +106,21 @@ static void tab_behind_bth(struct rsoft_icrc_tab *tab, rsoft_crc_fn crc, u8 byte
 	tab->psn[2][byte] = crc(0, bth, 1);
 }
 
+/* Two bytes in a row, the first of which is @dist bytes before the BTH. */
+static void tab_pair(u32 (*pair)[256], rsoft_crc_fn crc, u32 dist)
+{
+	u8 head[IPV6_LEN + UDP_LEN] = {};
+	u32 i;
+
+	for (i = 0; i < 256; i++) {
+		head[0] = (u8)i;
+		pair[0][i] = crc(0, head, dist);
+		pair[1][i] = crc(0, head, dist - 1);
+	}
+}
+
 void rsoft_icrc_tab_init(struct rsoft_icrc_tab *tab, rsoft_crc_fn crc)
 {
-	u8 head[ONES_LEN + IPV4_LEN + UDP_LEN] = {};
 	u32 step[256];
 	u32 i, n, state;
 	u8 byte;
@@ -113,13 +129,11 @@ void rsoft_icrc_tab_init(struct rsoft_icrc_tab *tab, rsoft_crc_fn crc)
 		byte = (u8)i;
 		step[i] = crc(0, &byte, 1);
 	}
+	tab_pair(tab->id, crc, IPV4_LEN - IPV4_ID_OFF + UDP_LEN);
+	tab_pair(tab->udp_len, crc, UDP_LEN - UDP_LEN_OFF);
+	tab_pair(tab->ip_len[0], crc, IPV4_LEN - IPV4_LEN_OFF + UDP_LEN);
+	tab_pair(tab->ip_len[1], crc, IPV6_LEN - IPV6_LEN_OFF + UDP_LEN);
 	for (i = 0; i < 256; i++) {
-		head[ONES_LEN + 4] = (u8)i;
-		tab->id[0][i] = crc(0, head, sizeof(head));
-		head[ONES_LEN + 4] = 0;
-		head[ONES_LEN + 5] = (u8)i;
-		tab->id[1][i] = crc(0, head, sizeof(head));
-		head[ONES_LEN + 5] = 0;
 		tab_behind_bth(tab, crc, (u8)i);
 
 		/* the difference to all ones, BTH_VARIANT_OFF bytes earlier */

@@ -65,6 +65,8 @@ typedef u32 (*rsoft_crc_fn)(u32 crc, const u8 *p, size_t len);
 /**
  * struct rsoft_icrc_tab - what single bytes add to the CRC state
  * @id: high and low byte of the IPv4 ID, to the state in front of the BTH
+ * @udp_len: high and low byte of the UDP length, to the state before the BTH
+ * @ip_len: high and low byte of the length of IPv4 and IPv6, to the same
  * @variant: byte 4 of the BTH, to make it count as all ones
  * @id_bth: as @id, to the state behind the BTH
  * @psn: the three bytes of the PSN, to the state behind the BTH
@@ -76,6 +78,8 @@ typedef u32 (*rsoft_crc_fn)(u32 crc, const u8 *p, size_t len);
  */
 struct rsoft_icrc_tab {
 	u32 id[2][256];
+	u32 udp_len[2][256];
+	u32 ip_len[2][2][256];
 	u32 variant[256];
 	u32 id_bth[2][256];
 	u32 psn[3][256];
@@ -87,6 +91,27 @@ struct rsoft_icrc_tab {
  * @crc: CRC-32 function
  */
 void rsoft_icrc_tab_init(struct rsoft_icrc_tab *tab, rsoft_crc_fn crc);
+
+/**
+ * rsoft_icrc_len() - what the lengths in the outer headers add to the state
+ * @tab: table
+ * @ipv6: the outer header is IPv6
+ * @len: bytes from BTH to iCRC, both included
+ *
+ * Return: state in front of the BTH for this length, less that for lengths that
+ * are zero in the headers.
+ */
+static inline u32 rsoft_icrc_len(const struct rsoft_icrc_tab *tab, bool ipv6,
+				 u32 len)
+{
+	u32 udp = len + 8;
+	u32 ip = ipv6 ? udp : udp + 20;
+
+	return tab->udp_len[0][(udp >> 8) & 0xff] ^
+	       tab->udp_len[1][udp & 0xff] ^
+	       tab->ip_len[ipv6][0][(ip >> 8) & 0xff] ^
+	       tab->ip_len[ipv6][1][ip & 0xff];
+}
 
 /**
  * rsoft_icrc_start() - CRC state with which to go on from the BTH

@@ -125,6 +125,34 @@ static void the_tables_give_the_same_icrc(struct kunit *test)
 	}
 }
 
+static void every_length_is_in_the_tables(struct kunit *test)
+{
+	struct rsoft_flow flow = { .sport = cpu_to_be16(0xc000) };
+	static const u8 no_bth[BTH_LEN];
+	u8 a[RSOFT_ICRC_PSEUDO_MAX];
+	struct rsoft_icrc_tab *tab;
+	u32 base[2], n, len;
+	int v6;
+
+	tab = kunit_kzalloc(test, sizeof(*tab), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, tab);
+	rsoft_icrc_tab_init(tab, crc_plain);
+	for (v6 = 0; v6 < 2; v6++) {
+		flow.ipv6 = v6;
+		n = rsoft_icrc_pseudo(a, &flow, 0, 100, no_bth);
+		base[v6] = crc32_le(~0, a, n - BTH_LEN) ^
+			   rsoft_icrc_len(tab, v6, 100);
+	}
+	for (len = 16; len < 0x10000 - 28; len += 7) {
+		v6 = len & 1;
+		flow.ipv6 = v6;
+		n = rsoft_icrc_pseudo(a, &flow, 0, len, no_bth);
+		KUNIT_ASSERT_EQ_MSG(test, crc32_le(~0, a, n - BTH_LEN),
+				    base[v6] ^ rsoft_icrc_len(tab, v6, len),
+				    "len %u", len);
+	}
+}
+
 static void every_id_and_variant_is_in_the_tables(struct kunit *test)
 {
 	struct rsoft_flow flow = { .sport = cpu_to_be16(0xc000) };
@@ -292,6 +320,7 @@ static void the_field_is_little_endian(struct kunit *test)
 static struct kunit_case icrc_cases[] = {
 	KUNIT_CASE(every_vector_has_its_icrc),
 	KUNIT_CASE(the_tables_give_the_same_icrc),
+	KUNIT_CASE(every_length_is_in_the_tables),
 	KUNIT_CASE(every_id_and_variant_is_in_the_tables),
 	KUNIT_CASE(every_id_and_psn_is_in_the_tables),
 	KUNIT_CASE(exactly_the_invariant_bits_are_covered),
