@@ -25,6 +25,7 @@
 #include "crc.h"
 #include "device.h"
 #include "gid.h"
+#include "inroute.h"
 #include "inject.h"
 #include "link.h"
 #include "mcast.h"
@@ -618,7 +619,8 @@ static void rsoft_in_inject(const struct rsoft_in *in)
 		done += len;
 	}
 	rsoft_run_end(in, &run);
-	consume_skb(in->skb);
+	/* softirq: the next skb of this CPU is made of it */
+	napi_consume_skb(in->skb, 1);
 }
 
 /* All packets of an skb that is ours by now. Consumes it. */
@@ -721,6 +723,8 @@ unsigned int rsoft_rx_hook(void *priv, struct sk_buff *skb,
 	if (verdict != NF_ACCEPT)
 		return verdict;
 
+	if (!in.ipv6)
+		rsoft_inroute_learn(rsoft_netns_routes(in.net), skb);
 	rsoft_in_deliver(&in, RSOFT_CNT_RX_HOOK);
 	return NF_STOLEN;
 }

@@ -28,6 +28,7 @@
 #include <net/udp_tunnel.h>
 
 #include "hold.h"
+#include "inroute.h"
 #include "link.h"
 #include "net_rx.h"
 #include "path.h"
@@ -42,8 +43,9 @@
  * @sk4: IPv4 socket
  * @sk6: IPv6 socket, NULL on a kernel booted without IPv6
  * @close: closes what the last user left open under rtnl
+ * @routes: input routes, RCU
  *
- * All but @ref is under rsoft_netns_lock.
+ * All but @ref and @routes is under rsoft_netns_lock.
  */
 struct rsoft_netns {
 	refcount_t ref;
@@ -53,6 +55,7 @@ struct rsoft_netns {
 	struct sock *sk4;
 	struct sock *sk6;
 	struct work_struct close;
+	struct rsoft_inroutes routes;
 };
 
 static DEFINE_MUTEX(rsoft_netns_lock);
@@ -65,6 +68,12 @@ static bool rsoft_hook_on __read_mostly = true;
  * filter: the order among equal priorities depends on which was loaded first.
  */
 static const struct nf_hook_ops rsoft_hooks[] = {
+	{
+		.hook = rsoft_inroute_hook,
+		.pf = NFPROTO_IPV4,
+		.hooknum = NF_INET_PRE_ROUTING,
+		.priority = INT_MAX,
+	},
 	{
 		.hook = rsoft_rx_hook,
 		.pf = NFPROTO_IPV4,
@@ -80,6 +89,14 @@ static const struct nf_hook_ops rsoft_hooks[] = {
 	},
 #endif
 };
+
+struct rsoft_inroutes *rsoft_netns_routes(struct net *net)
+{
+	struct rsoft_netns *ns =
+		*(struct rsoft_netns **)net_generic(net, rsoft_netns_id);
+
+	return &ns->routes;
+}
 
 bool rsoft_hook_enabled(void)
 {
@@ -150,6 +167,7 @@ static void rsoft_netns_close(struct rsoft_netns *ns, struct net *net)
 {
 	lockdep_assert_held(&rsoft_netns_lock);
 	rsoft_netns_unhook(ns, net);
+	rsoft_inroute_purge(&ns->routes);
 	rsoft_sock_close(&ns->sk6);
 	rsoft_sock_close(&ns->sk4);
 }

@@ -10,6 +10,7 @@
 
 struct dentry;
 struct net;
+struct rsoft_inroutes;
 struct rsoft_netns;
 
 /* The module's folder in debugfs: switches, and a folder for each device. */
@@ -64,6 +65,16 @@ void rsoft_netns_put(struct rsoft_netns *ns);
  * Context: may sleep.
  */
 void rsoft_netns_put_later(struct rsoft_netns *ns);
+
+/**
+ * rsoft_netns_routes() - input routes of a netns
+ * @net: netns
+ *
+ * Context: a hook of that netns.
+ *
+ * Return: its routes.
+ */
+struct rsoft_inroutes *rsoft_netns_routes(struct net *net);
 
 /**
  * rsoft_hook_enabled() - is receiving below UDP switched on
