@@ -90,9 +90,12 @@ static bool inroute_same(const struct inroute_key *a,
 
 static u32 inroute_hash(const struct inroute_key *key)
 {
+	/* __force: a hash of the bits, whatever their order */
 	u32 mix = (__force u32)key->saddr ^ (__force u32)key->daddr;
+	/* __force: likewise */
+	u16 port = (__force u16)key->sport;
 
-	return hash_32(mix + (__force u16)key->sport, RSOFT_INROUTE_BITS);
+	return hash_32(mix + port, RSOFT_INROUTE_BITS);
 }
 
 /* Plain IPv4 and UDP to our port, both headers in one piece. */
