@@ -18,6 +18,7 @@
 #include <linux/jiffies.h>
 #include <linux/printk.h>
 #include <linux/random.h>
+#include <linux/rculist.h>
 #include <linux/slab.h>
 
 #include "proto/access.h"
