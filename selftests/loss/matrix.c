@@ -224,6 +224,9 @@ static void check_data(struct ctx *c, const struct req *r, int i)
 		mismatch(c, "request %d: wrong original value", i);
 }
 
+/* The longest delay of faults_all. */
+#define DELAY_MAX_US 25000
+
 static void reconnect(struct ctx *c, uint32_t psn)
 {
 	struct vt_conn conn = {
@@ -235,6 +238,8 @@ static void reconnect(struct ctx *c, uint32_t psn)
 	fault_clear(&c->p.ea);
 	fault_clear(&c->p.eb);
 	VT_ASSERT(!vt_to_reset(&c->p.a) && !vt_to_reset(&c->p.b), "%m");
+	/* the same PSNs come again: what was delayed must be gone (TIMEWAIT) */
+	usleep(DELAY_MAX_US + 5000);
 	while (ibv_poll_cq(c->p.a.scq, 1, &wc) > 0 ||
 	       ibv_poll_cq(c->p.b.rcq, 1, &wc) > 0)
 		;
