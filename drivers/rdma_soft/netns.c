@@ -332,8 +332,9 @@ int rsoft_netns_init(void)
 
 void rsoft_netns_exit(void)
 {
-	debugfs_remove_recursive(rsoft_debugfs);
 	unregister_pernet_device(&rsoft_net_ops);
+	/* after the last link took its own folder out of it */
+	debugfs_remove_recursive(rsoft_debugfs);
 	/* A hook or encap_rcv that began before has left the module. */
 	synchronize_net();
 }
