@@ -12,6 +12,7 @@
 #include "crc.h"
 #include "inject.h"
 #include "proto/icrc.h"
+#include "proto/psn.h"
 #include "qp.h"
 #include "timer.h"
 
@@ -372,7 +373,7 @@ static enum rsoft_access tx_alike_write(struct rsoft_tx *tx, u8 *at,
 	}
 	icrc = rsoft_icrc_final(crc);
 	memcpy(at, &icrc, sizeof(icrc));
-	l->psn = (l->psn + 1) & RSOFT_QPN_MASK;
+	l->psn = rsoft_psn_add(l->psn, 1);
 	l->ip_id++;
 	return RSOFT_ACCESS_OK;
 }

@@ -261,6 +261,27 @@ static void comp_done(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
 	rsoft_req_settle(qp);
 }
 
+/* Where the response to @wqe goes, from @off on. */
+static void comp_cursor(struct rsoft_qp *qp, struct comp_run *run,
+			struct rsoft_swqe *wqe, u64 off)
+{
+	if (run->wqe != wqe) {
+		rsoft_cursor_release(&run->c);
+		rsoft_cursor_init(&run->c, qp, wqe->sge, wqe->num_sge,
+				  RSOFT_ACC_LOCAL_WRITE);
+		run->wqe = wqe;
+	}
+	rsoft_cursor_seek(&run->c, off);
+}
+
+/* The memory of a READ or atomic cannot be written. */
+static void comp_not_placed(struct rsoft_qp *qp, struct rsoft_swqe *wqe,
+			    enum rsoft_access why)
+{
+	wqe->vendor_err = why;
+	rsoft_req_fail(qp, wqe, IB_WC_LOC_PROT_ERR);
+}
+
 static bool comp_place(struct rsoft_qp *qp, struct comp_run *run,
 		       struct rsoft_swqe *wqe, const struct rsoft_rx *rx,
 		       u32 from, u64 off, u32 len)
@@ -269,18 +290,11 @@ static bool comp_place(struct rsoft_qp *qp, struct comp_run *run,
 	u32 n;
 	void *to;
 
-	if (run->wqe != wqe) {
-		rsoft_cursor_release(&run->c);
-		rsoft_cursor_init(&run->c, qp, wqe->sge, wqe->num_sge,
-				  RSOFT_ACC_LOCAL_WRITE);
-		run->wqe = wqe;
-	}
-	rsoft_cursor_seek(&run->c, off);
+	comp_cursor(qp, run, wqe, off);
 	while (len) {
 		to = rsoft_cursor_next(&run->c, len, &n, &why);
 		if (!to) {
-			wqe->vendor_err = why;
-			rsoft_req_fail(qp, wqe, IB_WC_LOC_PROT_ERR);
+			comp_not_placed(qp, wqe, why);
 			return false;
 		}
 		if (rsoft_rx_copy(rx, from, to, n)) {
@@ -321,7 +335,8 @@ static void comp_middle(struct rsoft_qp *qp, struct comp_run *run,
 
 	while (rsoft_psn_diff(wqe->last_psn, psn) > 0) {
 		data = rsoft_rx_alike(rx, pkt, psn);
-		if (!data || !rsoft_cursor_put(&run->c, data, len))
+		if (!data ||
+		    rsoft_cursor_put(&run->c, data, len) != RSOFT_ACCESS_OK)
 			break;
 		rsoft_rx_take(rx);
 		psn = rsoft_psn_add(psn, 1);
@@ -385,8 +400,6 @@ static void comp_atomic(struct rsoft_qp *qp, struct comp_run *run,
 	struct rsoft_swqe *wqe = comp_expected(qp, run, pkt);
 	enum rsoft_access why;
 	u64 orig = pkt->orig;
-	u32 n, done = 0;
-	u8 *to;
 
 	if (!wqe)
 		return;
@@ -394,19 +407,11 @@ static void comp_atomic(struct rsoft_qp *qp, struct comp_run *run,
 		rsoft_req_fail(qp, wqe, IB_WC_BAD_RESP_ERR);
 		return;
 	}
-	rsoft_cursor_release(&run->c);
-	rsoft_cursor_init(&run->c, qp, wqe->sge, wqe->num_sge,
-			  RSOFT_ACC_LOCAL_WRITE);
-	run->wqe = wqe;
-	while (done < sizeof(orig)) {
-		to = rsoft_cursor_next(&run->c, sizeof(orig) - done, &n, &why);
-		if (!to) {
-			wqe->vendor_err = why;
-			rsoft_req_fail(qp, wqe, IB_WC_LOC_PROT_ERR);
-			return;
-		}
-		memcpy(to, (u8 *)&orig + done, n);
-		done += n;
+	comp_cursor(qp, run, wqe, 0);
+	why = rsoft_cursor_put(&run->c, &orig, sizeof(orig));
+	if (why != RSOFT_ACCESS_OK) {
+		comp_not_placed(qp, wqe, why);
+		return;
 	}
 	wqe->resp_psn = rsoft_psn_add(pkt->psn, 1);
 	comp_set_una(qp, wqe->resp_psn);

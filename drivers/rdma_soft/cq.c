@@ -129,6 +129,18 @@ static void cq_notify(struct rsoft_cq *cq)
 		tasklet_schedule(&cq->tasklet);
 }
 
+/* Nothing waits for moderation any more. Returns true if it is to be told. */
+static bool cq_settle(struct rsoft_cq *cq)
+{
+	bool notify = cq->armed && cq->pending;
+
+	lockdep_assert_held(&cq->lock);
+	cq->pending = 0;
+	if (notify)
+		cq->armed = 0;
+	return notify;
+}
+
 static enum hrtimer_restart cq_mod_expired(struct hrtimer *timer)
 {
 	struct rsoft_cq *cq = container_of(timer, struct rsoft_cq, mod_timer);
@@ -136,10 +148,7 @@ static enum hrtimer_restart cq_mod_expired(struct hrtimer *timer)
 	bool notify;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	notify = cq->armed && cq->pending;
-	cq->pending = 0;
-	if (notify)
-		cq->armed = 0;
+	notify = cq_settle(cq);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (notify)
 		cq_notify(cq);
@@ -372,10 +381,7 @@ int rsoft_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
 	cq->mod_count = count > 1 && period ? count : 0;
 	cq->mod_usecs = period;
 	/* those that waited by the old rule need not wait any more */
-	notify = cq->armed && cq->pending;
-	cq->pending = 0;
-	if (notify)
-		cq->armed = 0;
+	notify = cq_settle(cq);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (notify)
 		cq_notify(cq);

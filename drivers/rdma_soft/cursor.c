@@ -97,7 +97,8 @@ void *rsoft_cursor_find(struct rsoft_cursor *c, u32 want, u32 *run,
 	return at;
 }
 
-bool rsoft_cursor_put(struct rsoft_cursor *c, const u8 *data, u32 len)
+enum rsoft_access rsoft_cursor_put(struct rsoft_cursor *c, const void *data,
+				   u32 len)
 {
 	enum rsoft_access why;
 	void *to;
@@ -106,10 +107,10 @@ bool rsoft_cursor_put(struct rsoft_cursor *c, const u8 *data, u32 len)
 	while (len) {
 		to = rsoft_cursor_next(c, len, &n, &why);
 		if (!to)
-			return false;
+			return why;
 		memcpy(to, data, n);
 		data += n;
 		len -= n;
 	}
-	return true;
+	return RSOFT_ACCESS_OK;
 }

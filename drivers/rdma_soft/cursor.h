@@ -102,10 +102,11 @@ static inline void *rsoft_cursor_next(struct rsoft_cursor *c, u32 want,
  * @data: bytes
  * @len: how many
  *
- * Return: true; false if the access is refused or the list ends, then a part
- * may be copied.
+ * Return: RSOFT_ACCESS_OK, or why the access is refused or that the list ends;
+ * a part may be copied then.
  */
-bool rsoft_cursor_put(struct rsoft_cursor *c, const u8 *data, u32 len);
+enum rsoft_access rsoft_cursor_put(struct rsoft_cursor *c, const void *data,
+				   u32 len);
 
 /**
  * rsoft_cursor_release() - let go of the region held

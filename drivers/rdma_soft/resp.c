@@ -590,22 +590,12 @@ static void resp_ud_finish(struct rsoft_qp *qp, struct resp_run *run,
 
 static enum rsoft_access resp_ud_grh(struct rsoft_qp *qp, struct resp_run *run)
 {
-	enum rsoft_access why = RSOFT_ACCESS_OK;
 	u8 grh[GRH_LEN];
-	u32 done = 0, n;
-	u8 *to;
 
 	rsoft_rx_grh(run->rx, run->wire_len, run->ip_id, grh);
 	resp_cursor_rqe(qp, run);
 	rsoft_cursor_seek(&run->c, 0);
-	while (done < GRH_LEN) {
-		to = rsoft_cursor_next(&run->c, GRH_LEN - done, &n, &why);
-		if (!to)
-			return why;
-		memcpy(to, grh + done, n);
-		done += n;
-	}
-	return RSOFT_ACCESS_OK;
+	return rsoft_cursor_put(&run->c, grh, sizeof(grh));
 }
 
 /* The port's path MTU limits datagrams (IBTA 9.8.3.2.2). */
@@ -690,7 +680,8 @@ static void resp_middle(struct rsoft_qp *qp, struct resp_run *run,
 	rsoft_cursor_seek(&run->c, pos);
 	while (room - done >= len) {
 		data = rsoft_rx_alike(run->rx, pkt, resp->epsn);
-		if (!data || !rsoft_cursor_put(&run->c, data, len))
+		if (!data ||
+		    rsoft_cursor_put(&run->c, data, len) != RSOFT_ACCESS_OK)
 			break;
 		rsoft_rx_take(run->rx);
 		resp->epsn = rsoft_psn_add(resp->epsn, 1);

@@ -353,58 +353,36 @@ static u32 read_alike(const struct rsoft_qp *qp)
 	return (rd->len - rd->off - 1) >> qp->mtu_shift;
 }
 
-static enum read_step read_send_alike(struct rsoft_qp *qp,
-				      struct read_run *run, u32 n)
+/* The next packet, or some of those from there on that are alike. */
+static enum read_step read_step(struct rsoft_qp *qp, struct read_run *run)
 {
 	struct rsoft_path *path = rcu_dereference_protected(qp->path, 1);
 	struct rsoft_reading *rd = &qp->resp.reading;
+	u32 n = read_alike(qp);
 	enum rsoft_access why;
 	struct rsoft_pkt pkt;
-	u32 len;
-	int got;
-
-	len = read_packet(qp, &pkt);
-	if (!read_room(qp, run, path, pkt.info, len))
-		return READ_WAIT;
-	rsoft_cursor_seek(&run->c, rd->off);
-	got = rsoft_tx_alike(&run->tx, path, &pkt, &run->c, len, n, &why);
-	if (got == -EAGAIN)
-		return READ_WAIT;
-	if (got < 0)
-		return READ_FAILED;
-	rd->psn = rsoft_psn_add(rd->psn, got);
-	rd->off += got << qp->mtu_shift;
-	return READ_SENT;
-}
-
-static enum read_step read_send_one(struct rsoft_qp *qp, struct read_run *run)
-{
-	struct rsoft_path *path = rcu_dereference_protected(qp->path, 1);
-	struct rsoft_reading *rd = &qp->resp.reading;
-	enum rsoft_access why;
-	struct rsoft_pkt pkt;
-	u32 len;
+	int got = 1;
 	int err;
+	u32 len;
 
 	len = read_packet(qp, &pkt);
 	if (!read_room(qp, run, path, pkt.info, len))
 		return READ_WAIT;
 	rsoft_cursor_seek(&run->c, rd->off);
-	err = rsoft_tx_packet(&run->tx, path, &pkt, &run->c, len, &why);
+	if (n > 1) {
+		got = rsoft_tx_alike(&run->tx, path, &pkt, &run->c, len, n,
+				     &why);
+		err = min(got, 0);
+	} else {
+		err = rsoft_tx_packet(&run->tx, path, &pkt, &run->c, len, &why);
+	}
 	if (err == -EAGAIN)
 		return READ_WAIT;
 	if (err)
 		return READ_FAILED;
-	rd->psn = rsoft_psn_add(rd->psn, 1);
-	rd->off += len;
+	rd->psn = rsoft_psn_add(rd->psn, got);
+	rd->off += got * len;
 	return READ_SENT;
-}
-
-static enum read_step read_step(struct rsoft_qp *qp, struct read_run *run)
-{
-	u32 n = read_alike(qp);
-
-	return n > 1 ? read_send_alike(qp, run, n) : read_send_one(qp, run);
 }
 
 /* The region went away in the middle: NAK the response that cannot be sent. */
