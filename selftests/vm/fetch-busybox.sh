@@ -20,11 +20,11 @@ tmp=$(mktemp -d "$CACHE/vm/.tmp.XXXXXX") || die "cannot write to $CACHE/vm"
 trap 'rm -rf "$tmp"' EXIT
 say "vm: downloading busybox-static (unpacked into $CACHE/vm, not installed)"
 (cd "$tmp" && apt-get -qq -o APT::Sandbox::User=root download busybox-static >apt.log 2>&1 &&
-	dpkg -x busybox-static_*.deb root) || {
+	dpkg -x busybox-static_*.deb tree) || {
 	cat "$tmp/apt.log" >&2
 	die "apt-get download busybox-static failed: run 'apt-get update'"
 }
-for f in "$tmp"/root/bin/busybox "$tmp"/root/usr/bin/busybox; do
+for f in "$tmp"/tree/bin/busybox "$tmp"/tree/usr/bin/busybox; do
 	[ -x "$f" ] && mv "$f" "$b" && break
 done
 [ -x "$b" ] || die "busybox-static contains no bin/busybox"
