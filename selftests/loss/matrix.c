@@ -433,11 +433,10 @@ static void end(struct ctx *c)
 		  c->cases);
 }
 
-static void request_lost(const void *arg)
+/* Each packet of short and long messages, at both ends of the wire. */
+static void packet_lost(enum work w, const struct site *tx,
+			const struct site *rx, bool response)
 {
-	static const struct site tx = { false, "tx", "op=request" };
-	static const struct site rx = { true, "rx", "op=request" };
-	enum work w = *(const enum work *)arg;
 	struct ctx c;
 	size_t i;
 
@@ -445,30 +444,27 @@ static void request_lost(const void *arg)
 	for (i = 0; i < VT_ARRAY_SIZE(sizes); i++) {
 		if (is_atomic(w) && sizes[i] > 1)
 			continue;
-		all_positions(&c, w, sizes[i], &tx, false);
+		all_positions(&c, w, sizes[i], tx, response);
 		if (sizes[i] < 10)
-			all_positions(&c, w, sizes[i], &rx, false);
+			all_positions(&c, w, sizes[i], rx, response);
 	}
 	end(&c);
+}
+
+static void request_lost(const void *arg)
+{
+	static const struct site tx = { false, "tx", "op=request" };
+	static const struct site rx = { true, "rx", "op=request" };
+
+	packet_lost(*(const enum work *)arg, &tx, &rx, false);
 }
 
 static void response_lost(const void *arg)
 {
 	static const struct site tx = { true, "tx", "op=read_resp,atomic_ack" };
 	static const struct site rx = { false, "rx", "op=read_resp,atomic_ack" };
-	enum work w = *(const enum work *)arg;
-	struct ctx c;
-	size_t i;
 
-	begin(&c, 256);
-	for (i = 0; i < VT_ARRAY_SIZE(sizes); i++) {
-		if (is_atomic(w) && sizes[i] > 1)
-			continue;
-		all_positions(&c, w, sizes[i], &tx, true);
-		if (sizes[i] < 10)
-			all_positions(&c, w, sizes[i], &rx, true);
-	}
-	end(&c);
+	packet_lost(*(const enum work *)arg, &tx, &rx, true);
 }
 
 /* The acknowledgment of the last packet, and with it that of all before. */
