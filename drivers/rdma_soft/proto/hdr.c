@@ -13,9 +13,8 @@
 static_assert(sizeof(struct rsoft_bth) + sizeof(struct rsoft_atomiceth) <=
 	      RSOFT_HDR_MAX);
 
-static void get_bth(const u8 *buf, struct rsoft_pkt *pkt)
+static void get_bth(const struct rsoft_bth *bth, struct rsoft_pkt *pkt)
 {
-	const struct rsoft_bth *bth = (const struct rsoft_bth *)buf;
 	u32 qpn = be32_to_cpu(bth->fecn_becn_qpn);
 	u32 psn = be32_to_cpu(bth->apsn);
 
@@ -147,23 +146,30 @@ static bool payload_ok(const struct rsoft_opinfo *info, u32 payload, u32 pad)
 enum rsoft_drop rsoft_hdr_decode(const u8 *buf, u32 avail, u32 len,
 				 struct rsoft_pkt *pkt)
 {
-	const struct rsoft_bth *bth = (const struct rsoft_bth *)buf;
 	const struct rsoft_opinfo *info;
+	struct rsoft_bth bth;
 	u32 pad, payload;
 
-	if (avail < sizeof(*bth) || len < sizeof(*bth) + RSOFT_ICRC_LEN)
+	if (avail < sizeof(bth) || len < sizeof(bth) + RSOFT_ICRC_LEN)
 		return RSOFT_DROP_SHORT;
-	if (bth->flags & RSOFT_BTH_TVER_MASK)
+	/*
+	 * The sender may still write to the packet (splice() into a socket on
+	 * this machine), and the BTH is looked at more than once: copy it, and
+	 * keep the compiler from reading the original again.
+	 */
+	memcpy(&bth, buf, sizeof(bth));
+	barrier();
+	if (bth.flags & RSOFT_BTH_TVER_MASK)
 		return RSOFT_DROP_TVER;
 
-	info = rsoft_opinfo(bth->opcode);
+	info = rsoft_opinfo(bth.opcode);
 	if (info->kind == RSOFT_KIND_NONE)
 		return RSOFT_DROP_OPCODE;
 
-	pad = (bth->flags & RSOFT_BTH_PAD_MASK) >> RSOFT_BTH_PAD_SHIFT;
+	pad = (bth.flags & RSOFT_BTH_PAD_MASK) >> RSOFT_BTH_PAD_SHIFT;
 	if (avail < info->hdr_len || len < info->hdr_len + pad + RSOFT_ICRC_LEN)
 		return RSOFT_DROP_SHORT;
-	if (bth->pkey != cpu_to_be16(RSOFT_PKEY_DEFAULT))
+	if (bth.pkey != cpu_to_be16(RSOFT_PKEY_DEFAULT))
 		return RSOFT_DROP_PKEY;
 
 	payload = len - info->hdr_len - pad - RSOFT_ICRC_LEN;
@@ -173,9 +179,9 @@ enum rsoft_drop rsoft_hdr_decode(const u8 *buf, u32 avail, u32 len,
 	pkt->info = info;
 	pkt->hdr_len = info->hdr_len;
 	pkt->payload_len = payload;
-	get_bth(buf, pkt);
+	get_bth(&bth, pkt);
 	clear_ext(pkt);
-	get_ext(buf + sizeof(*bth), info->hdrs, pkt);
+	get_ext(buf + sizeof(bth), info->hdrs, pkt);
 	return RSOFT_DROP_NONE;
 }
 

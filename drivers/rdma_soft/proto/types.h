@@ -9,6 +9,7 @@
 #ifdef __KERNEL__
 #include <linux/bits.h>
 #include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/overflow.h>
 #include <linux/string.h>
