@@ -75,6 +75,10 @@ static struct sk_buff *early_place(const struct rsoft_early *early, u32 psn)
 /*
  * Cut off what is kept already. Returns false if nothing is left. An ACK stays
  * behind what has its PSN.
+ *
+ * What is kept may overlap: a READ, or an ACK, that a peer sent with PSNs of
+ * others. Then the next one may begin before what is left here, which would have
+ * a negative length: that is not kept.
  */
 static bool early_trim(const struct rsoft_early *early,
 		       const struct sk_buff *behind,
@@ -106,11 +110,13 @@ static bool early_trim(const struct rsoft_early *early,
 	if (!next || run->alone)
 		return true;
 	cut = rsoft_psn_diff(early_cb(next)->psn, run->psn);
+	if (cut <= 0)
+		return false;
 	if (cut < (s32)run->n) {
 		run->n = cut;
 		run->len = cut * seg_size;
 	}
-	return run->n;
+	return true;
 }
 
 /* An skb of our own for a part of the one in hand. */

@@ -344,7 +344,7 @@ static const u8 *rsoft_piece(const struct sk_buff *skb, struct rsoft_walk *walk,
 	const u8 *base;
 	u32 in;
 
-	if (off + len <= head) {
+	if (off <= head && len <= head - off) {
 		*end = skb->data + head;
 		return skb->data + off;
 	}

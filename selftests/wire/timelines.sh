@@ -15,10 +15,10 @@ link_add a "$DEVA" "$IFA" || fail "no link on $IFA"
 for other in $P4 $P6 10.9.0.79 fd09::79; do
 	ip_a neigh replace $other lladdr $MACB dev $IFA nud permanent
 done
-# what crosses the pair is what crosses a wire
+# What crosses the pair is what crosses a wire; but the peer may send packets
+# merged into one skb, as they come from a NIC that merges.
 in_a ethtool -K $IFA tx-udp-segmentation off gro off tx off > /dev/null &&
-	in_b ethtool -K $IFB tx-udp-segmentation off gro off tx off > /dev/null ||
-	fail "ethtool"
+	in_b ethtool -K $IFB gro off > /dev/null || fail "ethtool"
 wait_for 5 gid_index "$DEVA" $A4 > /dev/null || fail "no GID for $A4"
 wait_for 5 gid_index "$DEVA" $A6 > /dev/null || fail "no GID for $A6"
 # The device is seen from this namespace too, and its counters only here.
