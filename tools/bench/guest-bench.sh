@@ -7,7 +7,9 @@
 #   round  driver  rig  id  how  bytes  program  server's options  client's options
 #
 # driver: rdma_soft, rxe, tcp (tcp after one of the others); rig: MTU of the veth
-# pair, or "self": one device on a dummy netdev, with itself. In the options DEV,
+# pair, or "self": one device on a dummy netdev, with itself, or "gbit": MTU 1500 and
+# both ends of the pair send through a shaper of 1 Gbit/s with a queue of 384 KiB,
+# which must not have to drop a packet of rdma_soft. In the options DEV,
 # GID and ADDR stand for the device, GID index and address of that end; PEER for the
 # server's address. "bytes" must have crossed the veth pair. Prints, for each:
 #
@@ -38,9 +40,33 @@ leave()
 	driver='' rig=''
 }
 
+# shaper add|del: what "gbit" has in both ends. Its bucket holds less than a super-packet,
+# so that each is cut there, packet by packet, as for a card without offloads.
+shaper()
+{
+	local d opts=
+	[ "$1" = del ] || opts='tbf rate 1gbit burst 16kb limit 384kb'
+	for d in v0 v1; do
+		# shellcheck disable=SC2086  # words
+		tc qdisc "$1" dev $d root $opts || { err "tc qdisc $1 dev $d failed"; return; }
+	done
+}
+
+# shaped: packets sent and packets dropped by both shapers so far
+shaped()
+{
+	tc -s qdisc show | awk '
+		/^qdisc/ { on = $2 == "tbf" }
+		on && /Sent/ { sent += $4; sub(",", "", $7); drop += $7 }
+		END { print sent + 0, drop + 0 }'
+}
+
 # enter_rig DRIVER RIG
 enter_rig()
 {
+	local mtu=$2
+	[ "$2" != gbit ] || mtu=1500
+	[ "$rig" != gbit ] || shaper del || exit 1
 	if [ "$1" != "$driver" ]; then
 		leave
 		[ "$1" = tcp ] || "load_$1" || exit 1
@@ -60,10 +86,11 @@ enter_rig()
 	else
 		cli_addr=10.88.0.1 srv_addr=10.88.0.2 cli_dev=bench0 srv_dev=bench1
 		if [ -e /sys/class/net/v0 ]; then
-			ip link set v0 mtu "$rig" && ip link set v1 mtu "$rig" || exit 1
+			ip link set v0 mtu "$mtu" && ip link set v1 mtu "$mtu" || exit 1
 		fi
 		[ "$driver" = tcp ] && return
-		setup_one_ns "$driver" bench0 bench1 "$rig" || exit 1
+		setup_one_ns "$driver" bench0 bench1 "$mtu" || exit 1
+		[ "$rig" != gbit ] || shaper add || exit 1
 	fi
 	cli_gid=$(gid_index "$cli_dev" "$cli_addr") || exit 1
 	srv_gid=$(gid_index "$srv_dev" "$srv_addr") || exit 1
@@ -90,15 +117,31 @@ figures()
 
 measure()
 {
-	local id=$1 how=$2 bytes=$3 program=$4 before crossed wait=tcp endless=
+	local id=$1 how=$2 bytes=$3 program=$4 before was crossed wait=tcp endless=
 	before=$(veth_bytes)
+	was=$(shaped)
 	[ "$how" = cm ] && wait=cm endless=y
 	# shellcheck disable=SC2153
 	pair "$id" $wait "$program" "$(fill "$5" "$srv_dev" "$srv_gid" "$srv_addr")" \
 		"$(fill "$6" "$cli_dev" "$cli_gid" "$cli_addr")" || return
 	crossed=$(($(veth_bytes) - before))
-	[ "$rig" = self ] || [ $crossed -ge "$bytes" ] ||
+	[ "$rig" = self ] || [ $crossed -ge "$bytes" ] || {
 		err "$part $id: moved $bytes bytes but only $crossed crossed the veth pair"
+		return
+	}
+	[ "$rig" != gbit ] || shaper_held "$id" "$was"
+}
+
+# shaper_held ID "SENT DROPPED": what the shapers did since then
+shaper_held()
+{
+	local sent drop sent0 drop0
+	read -r sent0 drop0 <<<"$2"
+	read -r sent drop <<<"$(shaped)"
+	sent=$((sent - sent0)) drop=$((drop - drop0))
+	echo "$part $1: the shapers sent $sent packets and dropped $drop"
+	[ $sent -ge $((bytes / 1500)) ] || { err "$part $1: the shapers were passed by"; return; }
+	[ "$driver" != rdma_soft ] || [ $drop = 0 ] || err "$part $1: the shapers dropped $drop packets"
 }
 
 mark() { [ -z "${BENCH_MARK:-}" ] || "$BENCH_MARK"; }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Medians, ratios, verdicts; the summary, bench.json and bench.html."""
 
+import collections
 import datetime
 import html
 import json
@@ -13,7 +14,7 @@ import subprocess
 import tables
 
 TOLERANCE = 0.10    # of rxe's figures in instruction mode, from the reference
-AGREE = 0.05        # spread that rounds in instruction mode should keep
+AGREE = 0.05        # in instruction mode what a target compares differs at most so much between runs
 MODE_NAME = {"icount": "instruction mode", "wall": "wall clock, 2 CPUs", "hosts": "between hosts"}
 ORDER = ("rdma_soft", "rxe", "tcp")
 COLOUR = {"rdma_soft": "#1f6fb2", "rxe": "#c8541b", "tcp": "#5a5a5a"}
@@ -30,7 +31,8 @@ def summarise(samples, wls):
         w = wls[wid]
         ok = [f for f in figs if f]
         r = {"mode": mode, "driver": driver, "id": wid, "title": w["title"], "unit": tables.unit(w),
-             "failed": len(figs) - len(ok), "values": [f[0] for f in ok], "median": None}
+             "failed": len(figs) - len(ok), "values": [f[0] for f in ok], "median": None,
+             "runs": [f[0] if f else None for f in figs]}
         if ok:
             m = statistics.median(r["values"])
             r["median"] = m
@@ -42,35 +44,43 @@ def summarise(samples, wls):
     return results
 
 
+def compare(v, mine, other, less):
+    """Fill in ratio and verdict. In instruction mode a 'must' is met only if each run
+    meets it, and runs agree if neither figure differs by more than AGREE between them."""
+    def reached(ratio, limit):
+        return ratio <= limit if less else ratio >= limit
+    v["ratio"] = mine["median"] / other["median"]
+    v["ratios"] = [a / b for a, b in zip(mine["runs"], other["runs"]) if a and b]
+    judged = v["ratios"] if v["mode"] == "icount" else [v["ratio"]]
+    v["runs"], v["runs_met"] = len(judged), sum(reached(r, v["must"]) for r in judged)
+    v["verdict"] = "met" if judged and v["runs_met"] == v["runs"] else "missed"
+    if v["moonshot"]:
+        v["moonshot_met"] = reached(v["ratio"], v["moonshot"])
+    if v["mode"] == "icount":
+        v["spread_ours"], v["spread_theirs"] = mine["spread"], other["spread"]
+        v["agree"] = max(mine["spread"], other["spread"]) <= AGREE if v["runs"] > 1 else None
+
+
 def judge(results):
     """The verdict on every target, and why the run is void (empty: it is not)."""
     by = {(r["mode"], r["driver"], r["id"]): r for r in results}
     wls = tables.workloads()
 
-    def median(mode, driver, wid):
-        return by.get((mode, driver, wid), {}).get("median")
-
     verdicts, void = [], []
     for t in tables.targets():
         w, mode, vs = wls[t["id"]], t["mode"], t["versus"]
-        ours = median(mode, "rdma_soft", t["id"])
+        mine = by.get((mode, "rdma_soft", t["id"]), {})
         if vs == "rxe":
-            theirs = median(mode, "rxe", t["id"])
+            other = by.get((mode, "rxe", t["id"]), {})
         elif vs == "tcp":
-            theirs = median(mode, "tcp", "tcp")
+            other = by.get((mode, "tcp", "tcp"), {})
         else:
-            theirs = median(mode, "rdma_soft", vs)
+            other = by.get((mode, "rdma_soft", vs), {})
+        ours, theirs = mine.get("median"), other.get("median")
         v = dict(t, title=w["title"], unit=tables.unit(w), ours=ours, theirs=theirs, ratio=None,
                  verdict="not measured", moonshot_met=None)
         if ours and theirs:
-            v["ratio"] = ours / theirs
-            less = tables.less_is_better(w)
-
-            def reached(limit, ratio=v["ratio"]):
-                return ratio <= limit if less else ratio >= limit
-            v["verdict"] = "met" if reached(t["must"]) else "missed"
-            if t["moonshot"]:
-                v["moonshot_met"] = reached(t["moonshot"])
+            compare(v, mine, other, tables.less_is_better(w))
         if mode == "icount" and vs == "rxe" and theirs:
             off = theirs / t["base"] - 1
             v["reference_off"] = off
@@ -109,11 +119,13 @@ def merge(files):
             with open(name, encoding="utf-8") as f:
                 j = json.load(f)
             samples += [(m, d, i, tuple(v) if v else None) for m, d, i, v in j["samples"]]
-            rounds.update(j["about"]["rounds"])
             quick = quick or j["about"]["quick"]
             where.append(j["about"]["where"])
         except (OSError, ValueError, KeyError, TypeError) as e:
             raise tables.BenchError("%s is no result of rdma-soft-bench: %s" % (name, e)) from e
+    count = collections.Counter((m, d, i) for m, d, i, _ in samples)
+    for (m, _, _), n in count.items():
+        rounds[m] = max(n, rounds.get(m, 0))
     known = tables.workloads()
     strange = {i for _, _, i, _ in samples if i not in known}
     if strange:
@@ -150,8 +162,13 @@ def ratio(cells):
 
 def verdict_text(v):
     s = v["verdict"]
+    if v.get("runs", 1) > 1:
+        s += " in %d of %d runs" % (v["runs_met"], v["runs"])
     if v["moonshot_met"]:
         s += ", moonshot too"
+    if v.get("agree") is not None:
+        s += "; runs %s (%.1f %%, %.1f %%)" % ("agree" if v["agree"] else "DIFFER",
+                                               100 * v["spread_ours"], 100 * v["spread_theirs"])
     return s
 
 
@@ -171,7 +188,8 @@ def print_summary(about, results, verdicts, void):
             spread = max((c.get("spread", 0) for c in cells.values()), default=0)
             print(line + "%8s  %4.1f %%" % (ratio(cells), 100 * spread))
     if verdicts:
-        print("\ntargets (ratio: rdma_soft to the other; us: less is better)")
+        print("\ntargets (ratio: rdma_soft to the other; us: less is better; runs agree if neither figure "
+              "differs by more than %d %%)" % (100 * AGREE))
         f = "%-7s %-36s %-10s %9s %9s %7s %7s %9s  %s"
         print(f % ("mode", "workload", "versus", "ours", "theirs", "ratio", "must", "moonshot", ""))
         for v in verdicts:
@@ -182,13 +200,15 @@ def print_summary(about, results, verdicts, void):
         print("\nVOID: rxe is not within %d %% of the reference in instruction mode:" % (100 * TOLERANCE))
         for x in void:
             print("  " + x)
-    wide = [r for r in results if r["mode"] == "icount" and r.get("spread", 0) > AGREE]
+    judged = {(v["mode"], d, v["id"]) for v in verdicts for d in ("rdma_soft", v["versus"])}
+    wide = [r for r in results if r["mode"] == "icount" and r.get("spread", 0) > AGREE and
+            (r["mode"], r["driver"], r["id"]) not in judged]
     for v in verdicts:
         if v["mode"] == "wall" and v["versus"] == "rxe" and v["theirs"] and not 0.5 < v["theirs"] / v["base"] < 2:
             print("note: wall clock, %s: rxe's figure is more than a factor of 2 from the reference (%g %s): "
                   "a busy host, or another CPU" % (v["title"], v["base"], v["unit"]))
     for r in wide:
-        print("note: %s, %s: the rounds differ by %.0f %%" % (r["driver"], r["title"], 100 * r["spread"]))
+        print("note: %s, %s (no target): the runs differ by %.0f %%" % (r["driver"], r["title"], 100 * r["spread"]))
 
 
 def colour(driver, names):
@@ -404,13 +424,20 @@ def write(run, out):
     print_summary(about, results, verdicts, void)
     judged = [v for v in verdicts if v["ratio"] is not None]
     missed = [v for v in judged if v["verdict"] == "missed"]
+    differ = [v for v in judged if v.get("agree") is False]
     if judged:
         print("\n%s%d of %d targets met, %d not measured" % (
             "VOID: " if void else "", len(judged) - len(missed), len(judged), len(verdicts) - len(judged)))
+    several = [v for v in judged if v.get("agree") is not None]
+    if several:
+        print("runs in instruction mode agree within %d %%: %d of %d targets" % (
+            100 * AGREE, len(several) - len(differ), len(several)))
     print("page: %s\ndata: %s" % (os.path.join(out, "bench.html"), os.path.join(out, "bench.json")))
     if failed:
         print("FAILED: " + ", ".join("%s %s" % (r["driver"], r["id"]) for r in failed))
         return 4
     if void:
         return 3
-    return 1 if missed else 0
+    if missed:
+        return 1
+    return 5 if differ else 0

@@ -21,7 +21,7 @@ def plan(workloads, mode, drivers, rounds, quick, named):
     for rnd in range(1, rounds + 1):
         for d in [x for x in DRIVERS if x in drivers]:
             for w in chosen:
-                if (d == "tcp") != (w["program"] == "iperf3"):
+                if (d == "tcp") != (w["program"] == "iperf3") or (d != "rdma_soft" and "o" in w["sets"]):
                     continue
                 how, prog, srv, cli = tables.command(w, quick)
                 lines.append((str(rnd), d, w["rig"], w["id"], how,
@@ -38,15 +38,8 @@ def build(kernel):
         raise tables.BenchError("the module did not build:\n" + r.stdout[-2000:])
 
 
-def one_mode(a, workloads, mode, say):
-    """Boot one VM, work through the plan; returns [(mode, driver, id, row or None)]."""
-    quick = a.quick
-    rounds = a.rounds or (1 if quick else 3 if mode == "icount" else 9)
-    drivers = a.drivers.split(",")
-    lines = plan(workloads, mode, drivers, rounds, quick, a.rows)
-    if not lines:
-        return [], rounds
-    out = os.path.join(a.out, mode)
+def boot(a, mode, lines, out, heard, say):
+    """Boot a VM and work through the lines; heard(cells) is told of each measurement."""
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(out)
     plan_file = os.path.join(out, "plan.tsv")
@@ -59,33 +52,53 @@ def one_mode(a, workloads, mode, say):
         cmd += ["--kernel", a.kernel]
     cmd += ["--script", os.path.join(tables.HERE, "guest-bench.sh"), plan_file,
             os.path.join(tables.TREE, "scripts/demo/pair.sh")]
-    say("%s: booting the test VM for %d measurements" % (
-        "instruction mode" if mode == "icount" else "wall clock, 2 CPUs", len(lines)))
-    got = []
     p = subprocess.Popen(cmd, stdout=subprocess.PIPE, text=True)
     try:
         for line in p.stdout:
             c = line.rstrip("\n").split("\t", 5)
-            if c[0] != "@" or len(c) != 6:
+            if c[0] == "@" and len(c) == 6:
+                heard(c)
+            else:
                 say(line.rstrip())
-                continue
-            w = workloads[c[3]]
-            fig = tables.figure(w, c[5]) if c[4] == "ok" else None
-            got.append((mode, c[2], c[3], fig))
-            say("%3d/%d  %-10s %-36s %s" % (
-                len(got), len(lines), c[2], w["title"],
-                "%.1f %s" % (fig[0], tables.unit(w)) if fig else "FAILED"))
     finally:
         if p.poll() is None and sys.exc_info()[0]:
             p.terminate()
         rc = p.wait()
-    done = {(d, i) for _, d, i, _ in got}
-    for x in lines:
-        if (x[1], x[3]) not in done:
-            got.append((mode, x[1], x[3], None))
     if rc:
         say("the VM ended with status %d; logs: %s" % (rc, out))
-    return got, rounds
+
+
+def one_mode(a, workloads, mode, say):
+    """Work through the plan; returns ([(mode, driver, id, row or None)], rounds), each
+    round complete and in order. In instruction mode each round is a run of its own, in
+    a VM that was booted for it: rounds that agree do so from a fresh start."""
+    rounds = a.rounds or (1 if a.quick else 3 if mode == "icount" else 9)
+    lines = plan(workloads, mode, a.drivers.split(","), rounds, a.quick, a.rows)
+    boots = [lines]
+    if mode == "icount":
+        boots = [[x for x in lines if x[0] == str(r)] for r in range(1, rounds + 1)]
+    figs = {}
+    begin = time.monotonic()
+
+    def heard(c):
+        w = workloads[c[3]]
+        fig = tables.figure(w, c[5]) if c[4] == "ok" else None
+        figs[c[1], c[2], c[3]] = fig
+        left = (time.monotonic() - begin) / len(figs) * (len(lines) - len(figs))
+        say("%3d/%d  %-10s %-36s %-14s %s" % (
+            len(figs), len(lines), c[2], w["title"],
+            "%.1f %s" % (fig[0], tables.unit(w)) if fig else "FAILED",
+            "about %.0f min left" % (left / 60) if left else ""))
+
+    for n, part in enumerate(boots, 1):
+        if not part:
+            continue
+        say("%s: booting the test VM%s, %d measurements" % (
+            "instruction mode" if mode == "icount" else "wall clock, 2 CPUs",
+            " for run %d of %d" % (n, len(boots)) if len(boots) > 1 else "", len(part)))
+        out = os.path.join(a.out, mode) + ("-%d" % n if len(boots) > 1 else "")
+        boot(a, mode, part, out, heard, say)
+    return [(mode, x[1], x[3], figs.get((x[0], x[1], x[3]))) for x in lines], rounds
 
 
 def run(a, workloads):
