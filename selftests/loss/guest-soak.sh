@@ -78,8 +78,9 @@ round()
 		below ${#CONFIGS[@]}
 		local cfg=${CONFIGS[REPLY]}
 		below 1000000000
+		# Generous: on a busy machine the guest hardly gets a CPU.
 		VT_SEED=$((REPLY + 1)) VT_SECONDS=4 VT_ACK_TIMEOUT=14 \
-			VT_MAX_LEN=1000000 \
+			VT_MAX_LEN=1000000 VT_LIMIT_S=600 \
 			"$BUILD/integrity/random" "$cfg" > "$OUT/random.$i" 2>&1 &
 		pids+=($!)
 	done
