@@ -80,6 +80,31 @@ stop_leftovers()
 	return 0
 }
 
+# where_it_stands: what each process waits for, for tests that do not end.
+where_it_stands()
+{
+	local p
+	ps -eo pid,ppid,pgid,stat,wchan:24,args | grep -v '\]$' | sed 's/^/# /'
+	for p in /proc/[0-9]*; do
+		grep -qs '^State:.[DZT]' "$p/status" || continue
+		note "stack of ${p#/proc/}, $(tr '\0' ' ' < "$p/cmdline"):"
+		sed 's/^/#   /' "$p/stack"
+	done 2> /dev/null
+}
+
+# watch_over NAME SECONDS: what is done outside of a test's own limit, loading and
+# cleaning up, may hang too. Then the machine is ended, which the host boots again
+# for the rest.
+watch_over()
+{
+	pause "$2"
+	note "$1: no end of the test and its cleaning up after $2 s; processes:"
+	where_it_stands
+	dmesg --color=never | tail -n 60 | sed 's/^/# log: /'
+	pause 1
+	echo b > /proc/sysrq-trigger || "${UML_BUILD:-/sbin}/poweroff"
+}
+
 # One test with its time limit in a process group of its own.
 run_limited()
 {
@@ -90,9 +115,12 @@ run_limited()
 	( run_test "$name" ) > "$log" 2>&1 &
 	pid=$!
 	set +m
-	while kill -0 "$pid" 2> /dev/null; do
+	until proc_gone "$pid"; do
 		if ((SECONDS > end)); then
-			echo "# no end after ${limit:-120} s" >> "$log"
+			{
+				note "no end after ${limit:-120} s; processes:"
+				where_it_stands
+			} >> "$log"
 			stop_leftovers "$pid"
 			wait "$pid" 2> /dev/null
 			stop_leftovers "$pid"
@@ -123,10 +151,12 @@ follow()
 
 one_test()
 {
-	local name=$1 number=$2 log start rc why=
+	local name=$1 number=$2 log start rc watch why=
 	log=$(mktemp)
 	start=$SECONDS
 	echo "# begin $name"
+	watch_over "$name" $(($(test_field "$name" 2) + 150)) &
+	watch=$!
 	rig_stays "$name" || rig_down > /dev/null 2>&1
 	if ! driver_load; then
 		why="module $(driver_module) does not load"
@@ -151,6 +181,9 @@ one_test()
 	fi
 	[ -z "${OUT:-}" ] || dmesg --color=never >> "$OUT/dmesg.tests"
 	rm -f "$log"
+	pkill -P "$watch" 2> /dev/null
+	kill "$watch" 2> /dev/null
+	wait "$watch" 2> /dev/null
 	if [ -z "$why" ]; then
 		echo "ok $number - $name # time=$((SECONDS - start))s"
 	else

@@ -34,11 +34,13 @@ expect short_plan '^not ok [0-9]+ - selfcheck/short # .*plan'
 expect no_tests '^not ok [0-9]+ - selfcheck/empty # .*plan'
 expect unlisted_skip "skip of 'selfcheck/skips: unlisted' is not in"
 expect time_limit '^not ok [0-9]+ - selfcheck/hangs # '
+expect stuck '^# selfcheck/stuck: no end of the test and its cleaning up'
+expect stuck_counts '^not ok - selfcheck/stuck # the VM died'
 expect dead_vm '^not ok - selfcheck/panics # the VM died'
 expect goes_on_after_death '^ok [0-9]+ - selfcheck/last # '
-# good 1, fails 1 of 2, short 1, last 1 pass; fails, dmesg, short, empty, skip,
-# hangs and panics fail
-expect counts '^# totals pass:5 fail:7 skip:0$'
+# good 1, fails 1 of 2, short 1, stuck 1, last 1 pass; fails, dmesg, short, empty,
+# skip, hangs, stuck and panics fail
+expect counts '^# totals pass:6 fail:8 skip:0$'
 echo "1..$NUM"
 if ((BAD)); then
 	sed 's/^/# /' "$LOG"
