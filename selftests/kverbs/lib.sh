@@ -9,6 +9,8 @@ KVERBS_MODULE=${MODULE%drivers/rdma_soft/*}selftests/kverbs/rdma_soft_kverbs.ko
 if ! [ -f "$KVERBS_MODULE" ] && [[ ${UML_BUILD:-} == */uml-* ]]; then
 	KVERBS_MODULE=${UML_BUILD##*/uml-}
 	KVERBS_MODULE=$TREE/build/uml-${KVERBS_MODULE%-*}/selftests/kverbs/rdma_soft_kverbs.ko
+elif ! [ -f "$KVERBS_MODULE" ]; then
+	KVERBS_MODULE=$TREE/selftests/kverbs/rdma_soft_kverbs.ko
 fi
 
 # kverbs_run ARGUMENT...: load it, which runs the tests; print what they found.
