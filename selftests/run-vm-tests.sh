@@ -15,6 +15,8 @@
 #   --out DIR                    logs (default build/selftests/log)
 #   --icount                     instruction mode: one CPU, and times that do not
 #                                depend on how busy the host is
+#   --uml                        in a User Mode Linux guest, native and on one CPU;
+#                                every test of the suite 'uml' if none is named
 #
 # Fails if: a test failed; a test of the list has no result (the VM died: it is
 # booted again for the rest); the guest's plan is not the host's; a suite ran
@@ -29,7 +31,8 @@ DRIVER=rdma_soft
 RIG=
 VM_ARGS=()
 PATTERNS=()
-LOGDIR=$TREE/build/selftests/log
+UML=0
+LOGDIR=
 MAX_BOOTS=4
 
 die()
@@ -121,11 +124,25 @@ test_line()
 	CURRENT=
 }
 
+# silence_limit: seconds without a word after which a guest is given up. A guest
+# that still lives says before that what hangs (watch_over in run.sh).
+silence_limit()
+{
+	awk -v n="$CURRENT" '$1 == n { s = $2 } END { print s + 300 }' "$HERE/tests.list"
+}
+
 # Everything the guest prints passes here. PLANNED: what this boot should plan.
 consume()
 {
-	local line
-	while IFS= read -r line; do
+	local line limit rc
+	while limit=$(silence_limit); do
+		IFS= read -r -t "$limit" line || {
+			rc=$?
+			((rc > 128)) || break
+			echo "# nothing from the guest for $limit s, it is stopped"
+			stop_vm
+			break
+		}
 		printf '%s\n' "$line"
 		case $line in
 		'# begin '*)
@@ -144,7 +161,22 @@ consume()
 # No VM outlives this script.
 stop_vm()
 {
-	[ -z "$VM_PID" ] || kill "$VM_PID" 2> /dev/null
+	[ -z "$VM_PID" ] || kill -- "-$VM_PID" 2> /dev/null
+}
+
+# guest SECONDS TEST...: becomes the machine that runs these tests.
+guest()
+{
+	local limit=$1
+	shift
+	if ((UML)); then
+		exec "$HERE/uml/tests.sh" --timeout "$limit" --out "$LOGDIR/guest" \
+			"${@/%/${SUBTEST:+:$SUBTEST}}"
+	fi
+	exec "$HERE/vm/run-vm.sh" --timeout "$limit" --out "$LOGDIR" \
+		--netdev hubport,hubid=0 "${VM_ARGS[@]}" \
+		--env "DRIVER=$DRIVER" --env "RIG=$RIG" --env OUT=/out \
+		--env "KTAP_PATTERN=$SUBTEST" --script "$HERE/run.sh" "$@"
 }
 
 # boot TEST...: one VM for these tests.
@@ -159,12 +191,10 @@ boot()
 	GUEST_PLAN=
 	CURRENT=
 	SUBBAD=0
-	"$HERE/vm/run-vm.sh" --timeout "$limit" --out "$LOGDIR" \
-		--netdev hubport,hubid=0 "${VM_ARGS[@]}" \
-		--env "DRIVER=$DRIVER" --env "RIG=$RIG" --env OUT=/out \
-		--env "KTAP_PATTERN=$SUBTEST" \
-		--script "$HERE/run.sh" "$@" > "$fifo" 2> "$LOGDIR/vm.stderr" &
+	set -m
+	guest "$limit" "$@" > "$fifo" 2> "$LOGDIR/vm.stderr" &
 	VM_PID=$!
+	set +m
 	consume < "$fifo"
 	wait "$VM_PID"
 	rc=$?
@@ -204,6 +234,7 @@ parse()
 		--append) VM_ARGS+=(--append "${2:?--append needs arguments}"); shift ;;
 		--out) LOGDIR=${2:?--out needs a folder}; shift ;;
 		--icount) VM_ARGS+=(--icount) ;;
+		--uml) UML=1 SUITE=uml ;;
 		--list) list_tests all; exit 0 ;;
 		-h | --help) usage; exit 0 ;;
 		-*) die "unknown option $1, see --help" ;;
@@ -228,9 +259,14 @@ parse()
 
 	make -s -f "$TREE/scripts/selftests.mk" -C "$TREE" selftests >&2 ||
 		die "the test programs do not build: run 'make selftests'"
-	if [ "$DRIVER" != rxe ] && ! [ -f "$TREE/drivers/rdma_soft/rdma_soft.ko" ]; then
+	if ((UML)); then
+		[ "$DRIVER $RIG ${#VM_ARGS[@]}" = "rdma_soft 2ns 0" ] ||
+			die "--uml goes with none of --driver, --rig, --append, --icount"
+		LOGDIR=${LOGDIR:-$TREE/build/selftests/uml-log}
+	elif [ "$DRIVER" != rxe ] && ! [ -f "$TREE/drivers/rdma_soft/rdma_soft.ko" ]; then
 		die "drivers/rdma_soft/rdma_soft.ko is missing: run 'make modules'"
 	fi
+	LOGDIR=${LOGDIR:-$TREE/build/selftests/log}
 	mkdir -p "$LOGDIR" || die "cannot create $LOGDIR"
 }
 
