@@ -3,9 +3,11 @@
 #
 # check.sh [STAGE]: run every check of the project, or one stage of it.
 #
-# Each stage prints TAP into build/check/STAGE.log; here it is one line with
-# its counts and time, and its failures. A stage that prints no result at all
-# has failed. All stages run even if one fails. The last line is
+# Two lanes of stages run side by side: the VM, which keeps one core busy, and
+# all the rest. Each stage prints TAP into build/check/STAGE.log; here it is one
+# line with its counts and time, and its failures. A stage that prints no result
+# at all has failed, and so has one that takes longer than its limit. All stages
+# run even if one fails. Once a minute a line says what runs. The last line is
 # "N passed, N failed, N skipped" over the single tests of all stages; exit
 # status 0 only with nothing failed and something passed.
 set -u
@@ -15,12 +17,23 @@ cd "$TOP" || exit 1
 
 logs=$TOP/build/check
 mkdir -p "$logs" || die "cannot create $logs"
-# The stages use folders below build/, so two checks of one tree would mix.
-exec 8>"$logs/.lock"
-flock -n 8 || die "another check of this tree is running"
 
-# name and command of each stage, in order
-names=(style fuzz build-6.1 sparse build-6.12 build-7.x kunit wire uml-tests uml-san vm)
+# The stages of each lane, in order. Those of one lane share folders.
+vm_lane=(vm)
+other_lane=(style fuzz build-6.1 sparse build-6.12 build-7.x kunit wire uml-tests
+	uml-san)
+names=("${other_lane[@]}" "${vm_lane[@]}")
+
+# stage_limit NAME: seconds until a stage is stopped: several times what it takes
+# on two idle cores without caches.
+stage_limit()
+{
+	case $1 in
+	vm | uml-tests | uml-san) echo 2400 ;;
+	*) echo 1500 ;;
+	esac
+}
+
 stage_command()
 {
 	case $1 in
@@ -39,13 +52,10 @@ stage_command()
 	esac
 }
 
-# Selftests that need no real CPU: the suite 'uml' of tests.list.
+# Selftests that need no stock kernel: the suite 'uml' of tests.list.
 uml_tests()
 {
-	local t=()
-
-	mapfile -t t < <(awk '$4 == "uml" { print $1 }' selftests/tests.list)
-	selftests/uml/tests.sh "${t[@]}"
+	selftests/run-vm-tests.sh --uml
 }
 
 # A share of what selftests/fuzz/run.sh does by itself.
@@ -62,12 +72,29 @@ fuzz()
 # The VM runs Debian's 6.1 and loads the module that lies in the tree.
 vm_tests()
 {
+	build_in_tree && selftests/run-vm-tests.sh
+}
+
+# The module and the test programs, where the selftests look for them. Without
+# debug information, which takes a third of the time.
+build_in_tree()
+{
 	local kdir
 
 	kdir=$(scripts/build/headers.sh 6.1) &&
-		make -s modules KVERBS=1 KDIR="$kdir" -j"$JOBS" >&2 &&
-		selftests/run-vm-tests.sh
+		make -s modules KVERBS=1 KDIR="$kdir" KCFLAGS=-g0 -j"$JOBS" >&2 &&
+		make -s selftests >&2
 }
+
+# How this script starts a stage, so that 'timeout' can stop it.
+if [ "${1:-}" = --run-stage ]; then
+	stage_command "${2:?--run-stage needs a name}"
+	exit
+fi
+
+# The stages use folders below build/, so two checks of one tree would mix.
+exec 8>"$logs/.lock"
+flock -n 8 || die "another check of this tree is running"
 
 wanted=("${names[@]}")
 if [ -n "${1:-}" ]; then
@@ -117,16 +144,18 @@ if [ ${#wanted[@]} -gt 1 ]; then
 	) >"$logs/uml-kernels.log" 2>&1 8>&- &
 	prebuild=$!
 fi
+lanes=()
+ticker=
 cleanup()
 {
-	[ -z "$prebuild" ] || kill "$prebuild" 2>/dev/null
+	local p
+
+	for p in $prebuild $ticker "${lanes[@]}"; do
+		kill "$p" 2>/dev/null
+	done
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
-
-total_pass=0
-total_fail=0
-total_skip=0
 started=$SECONDS
 
 # counts LOG: "pass fail skip" of a stage: its own totals if it prints them
@@ -147,22 +176,12 @@ counts()
 		END { print pass + 0, fail + 0, skip + 0 }' "$1"
 }
 
-run_stage()
+# report NAME NUMBER PASS FAIL SKIP TIME: what the reader sees of a stage.
+report()
 {
-	local name=$1 num=$2 log=$logs/$1.log begin=$SECONDS rc pass fail skip line
+	local name=$1 num=$2 pass=$3 fail=$4 skip=$5 log=$logs/$1.log line
 
-	echo "# stage $name ..."
-	stage_command "$name" >"$log" 2>&1 8>&-
-	rc=$?
-	read -r pass fail skip < <(counts "$log")
-	if [ $((pass + fail + skip)) -eq 0 ]; then
-		echo "error: no test ran in stage $name" >>"$log"
-		fail=1
-	elif [ $rc -ne 0 ] && [ "$fail" -eq 0 ]; then
-		echo "error: stage $name ended with status $rc" >>"$log"
-		fail=1
-	fi
-	line="stage: $name # pass:$pass fail:$fail skip:$skip time:$(hms $((SECONDS - begin)))"
+	line="stage: $name # pass:$pass fail:$fail skip:$skip time:$6"
 	if [ "$fail" -gt 0 ]; then
 		grep -E '^ *not ok ' "$log" | head -n 40 | sed 's/^/    /'
 		tail -n 40 "$log" | sed 's/^/    | /'
@@ -173,26 +192,114 @@ run_stage()
 	else
 		echo "ok $num - $line"
 	fi
-	total_pass=$((total_pass + pass))
-	total_fail=$((total_fail + fail))
-	total_skip=$((total_skip + skip))
+}
+
+# run_stage NAME NUMBER: leaves its counts in NAME.counts.
+run_stage()
+{
+	local name=$1 log=$logs/$1.log begin=$SECONDS limit rc pass fail skip
+
+	limit=$(stage_limit "$name")
+	echo "# stage $name ..."
+	echo "$BASHPID" >"$logs/$name.running"
+	timeout -k 30 "$limit" scripts/check.sh --run-stage "$name" >"$log" 2>&1 8>&- &
+	child=$!
+	wait "$child"
+	rc=$?
+	child=
+	read -r pass fail skip < <(counts "$log")
+	if [ "$rc" -eq 124 ] || [ "$rc" -eq 137 ]; then
+		echo "error: stage $name was stopped after $limit s" >>"$log"
+		fail=$((fail + 1))
+	elif [ $((pass + fail + skip)) -eq 0 ]; then
+		echo "error: no test ran in stage $name" >>"$log"
+		fail=1
+	elif [ $rc -ne 0 ] && [ "$fail" -eq 0 ]; then
+		echo "error: stage $name ended with status $rc" >>"$log"
+		fail=1
+	fi
+	rm -f "$logs/$name.running"
+	echo "$pass $fail $skip" >"$logs/$name.counts"
+	# One stage's lines stay together.
+	flock "$logs/.print" echo "$(report "$name" "$2" "$pass" "$fail" "$skip" \
+		"$(hms $((SECONDS - begin)))")"
+}
+
+# lane STAGE...: those of them that are wanted, one after the other.
+lane()
+{
+	local s i child=
+
+	# shellcheck disable=SC2154 # set by wait
+	trap '[ -z "$child" ] || kill "$child"; exit 130' TERM INT
+	for s; do
+		for i in "${!wanted[@]}"; do
+			[ "${wanted[i]}" != "$s" ] || run_stage "$s" $((i + 1))
+		done
+	done
+}
+
+# Every minute: how long, and what each running stage did last.
+tick()
+{
+	local s last
+
+	trap 'exit 0' TERM
+	while sleep 60 & wait $!; do
+		for s in "${wanted[@]}"; do
+			[ -f "$logs/$s.running" ] || continue
+			last=$(grep -aE '^(# begin |(not )?ok )' "$logs/$s.log" |
+				tail -n 1 | cut -c 1-70)
+			echo "# $(hms $((SECONDS - started))) $s: ${last:-starts}"
+		done
+	done
+}
+
+# total: sums the counts, names what failed, prints the last line.
+total()
+{
+	local s pass fail skip all=(0 0 0) failed=()
+
+	for s in "${wanted[@]}"; do
+		read -r pass fail skip <"$logs/$s.counts" || {
+			pass=0
+			fail=1
+			skip=0
+		}
+		all=($((all[0] + pass)) $((all[1] + fail)) $((all[2] + skip)))
+		[ "$fail" -eq 0 ] || failed+=("$s")
+	done
+	echo "# $(hms $((SECONDS - started))) in all, logs in build/check/"
+	[ ${#failed[@]} -eq 0 ] ||
+		echo "# failed: ${failed[*]}; again: make check STAGE=${failed[0]}"
+	echo "${all[0]} passed, ${all[1]} failed, ${all[2]} skipped"
+	[ "${all[1]}" -eq 0 ] && [ "${all[0]}" -gt 0 ]
 }
 
 # In one function, so that the whole script is read before the long run starts
 # and may be edited meanwhile.
 main()
 {
-	local i=0 s
+	local s
 
+	for s in "${wanted[@]}"; do
+		rm -f "$logs/$s.counts" "$logs/$s.running"
+	done
 	echo "TAP version 13"
 	echo "1..${#wanted[@]}"
-	for s in "${wanted[@]}"; do
-		i=$((i + 1))
-		run_stage "$s" "$i"
-	done
-	echo "# $(hms $((SECONDS - started))) in all, logs in build/check/"
-	echo "$total_pass passed, $total_fail failed, $total_skip skipped"
-	[ "$total_fail" -eq 0 ] && [ "$total_pass" -gt 0 ]
+	# Both lanes use these; what does not build is a failure of stage vm.
+	if [ ${#wanted[@]} -gt 1 ]; then
+		echo "# module and test programs ..."
+		build_in_tree >"$logs/build.log" 2>&1 || echo "# do not build, see build/check/build.log"
+	fi
+	lane "${vm_lane[@]}" &
+	lanes+=($!)
+	lane "${other_lane[@]}" &
+	lanes+=($!)
+	tick &
+	ticker=$!
+	wait "${lanes[@]}"
+	total
 }
 
 main
