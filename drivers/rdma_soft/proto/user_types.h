@@ -29,7 +29,10 @@ typedef __s32 s32;
 #define __packed	__attribute((packed))
 #endif
 
-#define barrier()	__asm__ __volatile__("" ::: "memory")
+static inline void barrier(void)
+{
+	__asm__ __volatile__("" ::: "memory");
+}
 
 #define cpu_to_be16(x)	((__be16)htobe16(x))
 #define cpu_to_be32(x)	((__be32)htobe32(x))
