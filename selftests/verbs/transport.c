@@ -56,6 +56,7 @@ struct run {
 	int recvs;
 	uint32_t recv_len, recv_lkey;
 	int64_t psn_base;	/* what "psn" is relative to; -1: the next */
+	uint8_t before[BUF_LEN];	/* B's memory, before the request */
 };
 
 static int row_line;		/* of the row that runs */
@@ -646,16 +647,29 @@ static void captured(struct run *r, bool outgoing, uint32_t psn0, bool once,
 			packet_text(&pkt, psn0, list, once);
 }
 
-static void want_memory(struct run *r, const char *want, uint8_t old)
+/* B's memory after a request of a real A: no byte changed, or all that should. */
+static const char *memory_is(struct run *r)
 {
-	uint8_t got = r->p.bb.p[0];
+	bool send = r->op == IBV_WR_SEND || r->op == IBV_WR_SEND_WITH_IMM;
+	bool write = r->op == IBV_WR_RDMA_WRITE ||
+		     r->op == IBV_WR_RDMA_WRITE_WITH_IMM;
+
+	if (!memcmp(r->p.bb.p, r->before, send ? RECV_OFF : BUF_LEN))
+		return "old";
+	if (write && memcmp((void *)(uintptr_t)r->raddr, r->laddr, r->len))
+		return "a part of it";
+	return "new";
+}
+
+static void want_memory(struct run *r, const char *want)
+{
 	char text[20];
 
 	if (isdigit((unsigned char)*want)) {
-		snprintf(text, sizeof(text), "%u", got);
+		snprintf(text, sizeof(text), "%u", r->p.bb.p[0]);
 		want_text("memory", text, want);
 	} else if (strcmp(want, "-")) {
-		want_text("memory", got == old ? "old" : "new", want);
+		want_text("memory", memory_is(r), want);
 	}
 }
 
@@ -708,6 +722,7 @@ static void run_real(struct run *r)
 	apply_conds(r, c[C_COND], false);
 	if (r->op == IBV_WR_ATOMIC_CMP_AND_SWP)
 		r->p.bb.p[0] = 1;	/* equal: swaps in 0 */
+	memcpy(r->before, r->p.bb.p, BUF_LEN);
 	if (r->type == IBV_QPT_UD)
 		r->ah = vt_ah(&r->p.ea, &r->p.eb);
 	if (gone)
@@ -734,7 +749,7 @@ static void run_real(struct run *r)
 	want_text("answer", list, c[C_ANSWER]);
 	want_events("events of B", &r->p.eb, c[C_BEVENT]);
 	want_events("events of A", &r->p.ea, "none");
-	want_memory(r, c[C_MEM], r->op == IBV_WR_ATOMIC_CMP_AND_SWP);
+	want_memory(r, c[C_MEM]);
 	want_life(r, c[C_ASTATE], gone ? "gone" : c[C_BSTATE]);
 	close_all(r);
 }
@@ -940,7 +955,7 @@ static void run_raw_requester(struct run *r)
 	want_cqes("completions of B", r->p.b.rcq, 100, c[C_BCQE], 10);
 	want_state("B", &r->p.b, c[C_BSTATE]);
 	want_events("events of B", &r->p.eb, c[C_BEVENT]);
-	want_memory(r, c[C_MEM], 0);
+	want_memory(r, c[C_MEM]);
 	close_all(r);
 }
 
