@@ -302,6 +302,23 @@ static struct ibv_cq *vt_cq(struct vt_end *end, const struct vt_qp_cfg *cfg)
 	return cq;
 }
 
+static struct ibv_qp *vt_ex_qp(struct vt_end *end, const struct vt_qp_cfg *cfg,
+			       struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_type = init->qp_type, .send_cq = init->send_cq,
+		.recv_cq = init->recv_cq, .srq = init->srq, .cap = init->cap,
+		.sq_sig_all = init->sq_sig_all, .pd = end->pd,
+		.send_ops_flags = cfg->ex_ops,
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(end->ctx, &ex);
+
+	init->cap = ex.cap;
+	return qp;
+}
+
 void vt_qp_create(struct vt_end *end, struct vt_qp *q,
 		  const struct vt_qp_cfg *cfg)
 {
@@ -325,7 +342,8 @@ void vt_qp_create(struct vt_end *end, struct vt_qp *q,
 	init.cap.max_send_sge = cfg->send_sge ? cfg->send_sge : 1;
 	init.cap.max_recv_sge = cfg->recv_sge ? cfg->recv_sge : 1;
 	init.cap.max_inline_data = cfg->inline_data;
-	q->qp = ibv_create_qp(end->pd, &init);
+	q->qp = cfg->ex_ops ? vt_ex_qp(end, cfg, &init) :
+			      ibv_create_qp(end->pd, &init);
 	VT_ASSERT(q->qp, "%m");
 	q->cap = init.cap;
 }

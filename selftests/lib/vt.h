@@ -99,6 +99,7 @@ struct vt_qp_cfg {
 	int send_wr, recv_wr;		/* default 64 */
 	int send_sge, recv_sge;		/* default 1 */
 	int inline_data;
+	uint64_t ex_ops;		/* IBV_QP_EX_WITH_...: an extended QP */
 	int cq_depth;			/* default 256 */
 	bool sig_all;
 	bool one_cq;

@@ -45,6 +45,7 @@ static const struct {
 	[W_FADD] = { "fadd", W_ATOMICETH },
 	[W_SEND_LAST_INV] = { "send_last_inv", W_INV },
 	[W_SEND_ONLY_INV] = { "send_only_inv", W_INV },
+	[W_ATOMIC_WRITE] = { "atomic_write", W_RETH },
 };
 
 unsigned int wire_hdrs(uint8_t opcode)

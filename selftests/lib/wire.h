@@ -21,7 +21,7 @@ enum wire_op {
 	W_WRITE_ONLY, W_WRITE_ONLY_IMM,
 	W_READ, W_READ_FIRST, W_READ_MIDDLE, W_READ_LAST, W_READ_ONLY,
 	W_ACK, W_ATOMIC_ACK, W_CAS, W_FADD,
-	W_SEND_LAST_INV = 22, W_SEND_ONLY_INV, W_OP_MAX,
+	W_SEND_LAST_INV = 22, W_SEND_ONLY_INV, W_ATOMIC_WRITE = 29, W_OP_MAX,
 };
 
 /* Extension headers of an opcode, in their order on the wire. */

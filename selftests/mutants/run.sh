@@ -15,6 +15,7 @@
 #
 # Prints TAP: one line per mutant. Logs: build/mutants/log/. Exit status 0 only
 # if every mutant is noticed. See README.rst here.
+# shellcheck disable=SC2317  # functions that start() calls
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/build/common.sh
@@ -134,24 +135,20 @@ subtest_is()
 		END { exit !found }' "$1"
 }
 
-# baseline NAME...: each named test on the unchanged driver, one guest for all
-# subtests of a program. Writes base/PROGRAM.log.
+# baseline PROGRAM NAME...: the named tests of a script on the unchanged driver.
 baseline()
 {
-	local prog name subs state
+	local prog=$1 name subs state
 
-	for name; do
-		head_of "$here/$name.patch" test
-	done | sort -u >"$work/wanted"
-	for prog in $(cut -d: -f1 "$work/wanted" | sort -u); do
-		subs=$(sed -n "s|^$prog:||p" "$work/wanted" | paste -sd,)
-		base_log "$prog"
-		state="$(state_of_test "$prog") $subs"
-		[ "$(cat "$log.of" 2>/dev/null)" != "$state" ] || continue
-		info "unchanged driver: $prog ($(tr ',' '\n' <<<"$subs" | wc -l) tests)"
-		run_guest "$log" "$work/base.ko" "$prog" "$subs"
-		echo "$state" >"$log.of"
-	done
+	shift
+	subs=$(for name; do head_of "$here/$name.patch" test; done |
+		sed 's/^[^:]*://' | sort -u | paste -sd,)
+	base_log "$prog"
+	state="$(state_of_test "$prog") $subs"
+	[ "$(cat "$log.of" 2>/dev/null)" != "$state" ] || return 0
+	info "unchanged driver: $prog"
+	run_guest "$log" "$work/base.ko" "$prog" "$subs"
+	echo "$state" >"$log.of"
 }
 
 # base_log PROGRAM: sets log to the file of its run on the unchanged driver.
@@ -173,42 +170,166 @@ mutate()
 	if ! patch -d "$tree" -p1 -s -F2 --no-backup-if-mismatch -r - \
 		<"$here/$1.patch" >"$results/$1.build" 2>&1; then
 		cp -r "$work/saved/." "$tree"
-		echo "the patch does not apply" >"$results/$1.why"
+		verdict "$1" bad "the patch does not apply"
 		return 1
 	fi
 	build "$results/$1.ko" "$results/$1.build"
 	rc=$?
 	cp -r "$work/saved/." "$tree"
-	((rc == 0)) || echo "it does not compile" >"$results/$1.why"
+	((rc == 0)) || verdict "$1" bad "it does not compile"
 	return $rc
 }
 
-# judge NAME: run the named test on the mutant; the verdict in $results/NAME.is
+# verdict NAME good|bad [WHY]
+verdict()
+{
+	echo "$2" >"$results/$1.is"
+	echo "${3:-}" >"$results/$1.why"
+	[ "$2" = bad ] || rm -f "$results/$1.ko"
+	info "$1: $2"
+}
+
+# noticed NAME LOG: the named test failed, or the guest died in it.
+noticed()
+{
+	local sub
+
+	sub=$(head_of "$here/$1.patch" test)
+	sub=${sub#*:}
+	subtest_is "$2" 'not ok' "$sub" ||
+		{ grep -q '^# begin ' "$2" && ! subtest_is "$2" ok "$sub" &&
+		  grep -q '^error: the guest' "$2"; }
+}
+
+# judge NAME LOG
 judge()
 {
-	local test prog sub log
+	if noticed "$1" "$2"; then
+		verdict "$1" good
+	else
+		verdict "$1" bad "$(head_of "$here/$1.patch" test) does not notice"
+	fi
+}
+
+# passes_unchanged NAME: the named test, on the unchanged driver.
+passes_unchanged()
+{
+	local test
 
 	test=$(head_of "$here/$1.patch" test)
-	prog=${test%%:*}
-	sub=${test#*:}
-	base_log "$prog"
-	if ! subtest_is "$log" ok "$sub"; then
-		echo "$test does not pass on the unchanged driver" >"$results/$1.why"
-		echo bad >"$results/$1.is"
-		return
-	fi
-	run_guest "$results/$1.log" "$results/$1.ko" "$prog" "$sub"
-	if subtest_is "$results/$1.log" 'not ok' "$sub" ||
-	   { grep -q "^# begin $prog" "$results/$1.log" &&
-	     grep -q '^error: the guest died' "$results/$1.log" &&
-	     ! subtest_is "$results/$1.log" ok "$sub"; }; then
-		echo good >"$results/$1.is"
-		rm -f "$results/$1.ko" "$results/$1.why"
-	else
-		echo "$test does not notice" >"$results/$1.why"
-		echo bad >"$results/$1.is"
-	fi
-	info "$1: $(cat "$results/$1.is")"
+	base_log "${test%%:*}"
+	subtest_is "$log" ok "${test#*:}" && return 0
+	verdict "$1" bad "$test does not pass on the unchanged driver"
+	return 1
+}
+
+# judge_script NAME: a test that is a script, in a guest of its own.
+judge_script()
+{
+	local test
+
+	passes_unchanged "$1" || return
+	test=$(head_of "$here/$1.patch" test)
+	run_guest "$results/$1.log" "$results/$1.ko" "${test%%:*}" "${test#*:}"
+	judge "$1" "$results/$1.log"
+}
+
+# batch_guest PROGRAM LOG LIST: guest.sh with this list; ended when it says
+# nothing for as long as no test may take.
+batch_guest()
+{
+	local pid size last=-1 quiet=0
+
+	set -m
+	"$TOP/selftests/uml/run-uml.sh" plain "$here/guest.sh" 7200 \
+		PROG="$1" LIST="$3" VT_WANT_MS="$VT_WANT_MS" >"$2" 2>&1 &
+	pid=$!
+	set +m
+	# shellcheck disable=SC2064  # this one
+	trap "kill -- -$pid 2>/dev/null" EXIT
+	trap 'exit 143' TERM
+	while kill -0 "$pid" 2>/dev/null; do
+		sleep 1
+		size=$(stat -c %s "$2")
+		((size == last)) || quiet=0
+		last=$size
+		quiet=$((quiet + 1))
+		((quiet < 300)) && continue
+		kill -- "-$pid"
+		wait "$pid"
+		echo "error: the guest said nothing for 300 s" >>"$2"
+	done
+	trap - EXIT TERM
+}
+
+# pieces LOG: of each module that was run, its part; what the guest said last
+# belongs to the last one. Files: $results/NAME.log.
+pieces()
+{
+	awk -v dir="$results" '
+		/^# mutant / { if (file) close(file)
+			       file = dir "/" $3 ".log"; printf "" >file }
+		file { print >file }' "$1"
+}
+
+# batch PROGRAM NAME...: a C program, all its mutants in one guest; one more
+# after each that breaks the guest. The unchanged driver comes first and last.
+batch()
+{
+	local prog=$1 list=$results/list-${1//\//-} subs name
+	local all=$results/batch-${1//\//-}.log todo left
+
+	shift
+	todo=("$@")
+	subs=$(for name; do head_of "$here/$name.patch" test; done |
+		sed 's/^[^:]*://' | sort -u | paste -sd,)
+	while ((${#todo[@]})); do
+		base_log "$prog"
+		rm -f "$log" "${log%.log}-again.log"
+		{
+			echo "$(basename "$log" .log) $work/base.ko $subs"
+			for name in "${todo[@]}"; do
+				rm -f "$results/$name.log"
+				echo "$name $results/$name.ko $(head_of \
+					"$here/$name.patch" test | sed 's/^[^:]*://')"
+			done
+			echo "$(basename "$log" .log)-again $work/base.ko $subs"
+		} >"$list"
+		batch_guest "$prog" "$all" "$list"
+		pieces "$all"
+		left=()
+		for name in "${todo[@]}"; do
+			if [ -f "$results/$name.log" ]; then
+				! passes_unchanged "$name" ||
+					judge "$name" "$results/$name.log"
+			else
+				left+=("$name")
+			fi
+		done
+		unharmed "${log%.log}-again.log" "${todo[@]}"
+		((${#left[@]} < ${#todo[@]})) || {
+			for name in "${left[@]}"; do
+				verdict "$name" bad "no guest, see ${all#"$TOP/"}"
+			done
+			return
+		}
+		todo=("${left[@]}")
+	done
+}
+
+# unharmed LOG NAME...: the guest that judged them still passes what it passed
+# at first. (No log: it ended early, with a mutant.)
+unharmed()
+{
+	local file=$1 name sub
+
+	shift
+	[ -f "$file" ] || return
+	for name; do
+		sub=$(head_of "$here/$name.patch" test)
+		subtest_is "$file" ok "${sub#*:}" || [ ! -f "$results/$name.log" ] ||
+			verdict "$name" bad "the guest was broken afterwards"
+	done
 }
 
 # state_of_test PROGRAM: hash of everything its result depends on.
@@ -230,7 +351,7 @@ state_of()
 
 known()
 {
-	[ -f "$results/$1.is" ] && [ "$(cat "$results/$1.is")" = good ] &&
+	[ "$(cat "$results/$1.is" 2>/dev/null)" = good ] &&
 		[ "$(cat "$results/$1.of" 2>/dev/null)" = "$(state_of "$1")" ]
 }
 
@@ -263,9 +384,45 @@ report()
 	((n > 0 && bad == 0))
 }
 
+# start CMD...: in the background, in a group of its own, so that it can be ended
+# with its guest; waits until fewer than $guests run.
+start()
+{
+	while (($(jobs -rp | wc -l) >= guests)); do
+		wait -n
+	done
+	set -m
+	"$@" {lock}>&- &
+	set +m
+}
+
+# run_program PROGRAM NAME...: those of the mutants that PROGRAM must notice.
+run_program()
+{
+	local prog=$1 name built=()
+
+	shift
+	for name; do
+		[[ $(head_of "$here/$name.patch" test) == "$prog:"* ]] || continue
+		known "$name" && continue
+		rm -f "$results/$name".*
+		state_of "$name" >"$results/$name.of"
+		! mutate "$name" || built+=("$name")
+	done
+	((${#built[@]})) || return 0
+	if ! [ -f "$TOP/selftests/$prog.sh" ]; then
+		start batch "$prog" "${built[@]}"
+		return
+	fi
+	baseline "$prog" "${built[@]}"
+	for name in "${built[@]}"; do
+		start judge_script "$name"
+	done
+}
+
 main()
 {
-	local name names
+	local name names prog
 
 	parse "$@"
 	mapfile -t names < <(mutants)
@@ -302,19 +459,10 @@ main()
 	export VT_WANT_MS=5000
 	trap stop_guests EXIT
 	trap 'exit 130' INT TERM
-	baseline "${names[@]}"
-	for name in "${names[@]}"; do
-		known "$name" && continue
-		rm -f "$results/$name".*
-		state_of "$name" >"$results/$name.of"
-		mutate "$name" || { echo bad >"$results/$name.is"; continue; }
-		while (($(jobs -rp | wc -l) >= guests)); do
-			wait -n
-		done
-		# in a group of its own, so that it can be ended with its guest
-		set -m
-		judge "$name" {lock}>&- &
-		set +m
+	for prog in $(for name in "${names[@]}"; do
+		head_of "$here/$name.patch" test
+	done | sed 's/:.*//' | sort -u); do
+		run_program "$prog" "${names[@]}"
 	done
 	wait
 	report "${names[@]}"

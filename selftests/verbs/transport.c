@@ -33,6 +33,7 @@ enum { R_REQUEST, R_A, R_COND, R_SCRIPT, R_RESENT, R_ACQE, R_ASTATE };
 /* One run of one row: a row with alternatives is run once for each. */
 struct job {
 	const struct rst_row *row;
+	int family;
 	char request[RST_CELL], a[RST_CELL], b[RST_CELL];
 };
 
@@ -46,6 +47,8 @@ struct run {
 	struct vt_conn ca, cb;
 	struct ibv_pd *pd2;
 	struct ibv_mr *mr2;
+	struct ibv_mw *mw;
+	struct vt_qp other;		/* of B */
 	struct ibv_ah *ah;
 	/* the request */
 	enum ibv_wr_opcode op;
@@ -90,6 +93,7 @@ static const struct {
 	{ "read", IBV_WR_RDMA_READ },
 	{ "cas", IBV_WR_ATOMIC_CMP_AND_SWP },
 	{ "fadd", IBV_WR_ATOMIC_FETCH_AND_ADD },
+	{ "atomic_write", IBV_WR_ATOMIC_WRITE },
 };
 
 static enum ibv_wr_opcode op_of(const char *name)
@@ -383,6 +387,128 @@ static void local_read_only(struct run *r)
 	r->lkey = second(r, &r->p.ea, &r->p.ba, false, 0)->lkey;
 }
 
+/* --- memory windows ------------------------------------------------------ */
+
+static void want_bound(struct vt_qp *q, int rc)
+{
+	struct ibv_wc wc;
+
+	VT_ASSERT(!rc, "bind: %s", strerror(rc));
+	VT_WANT_WC(q->scq, 70, IBV_WC_SUCCESS, &wc);
+}
+
+/* The request goes through a window over @len bytes of B's memory. */
+static void window(struct run *r, struct vt_qp *q, enum ibv_mw_type type,
+		   size_t len, int access)
+{
+	struct ibv_mw_bind bind = { .wr_id = 70,
+				    .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = 70, .opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+
+	r->mr2 = again(&r->p.eb, &r->p.bb, r->p.eb.pd,
+		       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	r->mw = ibv_alloc_mw(r->p.eb.pd, type);
+	VT_ASSERT(r->mw, "%m");
+	bind.bind_info = (struct ibv_mw_bind_info){ r->mr2, r->raddr, len,
+						    access };
+	if (type == IBV_MW_TYPE_1) {
+		want_bound(q, ibv_bind_mw(q->qp, r->mw, &bind));
+		r->rkey = r->mw->rkey;
+		return;
+	}
+	r->rkey = ibv_inc_rkey(r->mw->rkey);
+	wr.bind_mw.mw = r->mw;
+	wr.bind_mw.rkey = r->rkey;
+	wr.bind_mw.bind_info = bind.bind_info;
+	want_bound(q, ibv_post_send(q->qp, &wr, &bad));
+}
+
+#define MW_ALL (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+		IBV_ACCESS_REMOTE_ATOMIC)
+
+/* All rights but the one that the request needs. */
+static int other_rights(struct run *r)
+{
+	switch (r->op) {
+	case IBV_WR_RDMA_READ:
+		return MW_ALL & ~IBV_ACCESS_REMOTE_READ;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return MW_ALL & ~IBV_ACCESS_REMOTE_ATOMIC;
+	default:
+		return MW_ALL & ~IBV_ACCESS_REMOTE_WRITE;
+	}
+}
+
+static void window_1(struct run *r)
+{
+	window(r, &r->p.b, IBV_MW_TYPE_1, r->len, MW_ALL);
+}
+
+static void window_2(struct run *r)
+{
+	window(r, &r->p.b, IBV_MW_TYPE_2, r->len, MW_ALL);
+}
+
+static void window_1_short(struct run *r)
+{
+	window(r, &r->p.b, IBV_MW_TYPE_1, r->len - 1, MW_ALL);
+}
+
+static void window_2_short(struct run *r)
+{
+	window(r, &r->p.b, IBV_MW_TYPE_2, r->len - 1, MW_ALL);
+}
+
+static void window_1_right(struct run *r)
+{
+	window(r, &r->p.b, IBV_MW_TYPE_1, r->len, other_rights(r));
+}
+
+static void window_2_right(struct run *r)
+{
+	window(r, &r->p.b, IBV_MW_TYPE_2, r->len, other_rights(r));
+}
+
+static void window_gone(struct run *r)
+{
+	window_1(r);
+	VT_ASSERT(!ibv_dealloc_mw(r->mw), "%m");
+	r->mw = NULL;
+}
+
+static void window_old_key(struct run *r)
+{
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = 70, .opcode = IBV_WR_LOCAL_INV,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+
+	window_2(r);
+	wr.invalidate_rkey = r->rkey;
+	want_bound(&r->p.b, ibv_post_send(r->p.b.qp, &wr, &bad));
+}
+
+static void window_by_other(struct run *r, enum ibv_mw_type type)
+{
+	vt_qp_create(&r->p.eb, &r->other, NULL);
+	vt_connect(&r->other, &r->other, NULL);
+	window(r, &r->other, type, r->len, MW_ALL);
+}
+
+static void window_1_other(struct run *r)
+{
+	window_by_other(r, IBV_MW_TYPE_1);
+}
+
+static void window_2_other(struct run *r)
+{
+	window_by_other(r, IBV_MW_TYPE_2);
+}
+
 static const struct cond conds[] = {
 	{ "no receive", no_receive, NULL },
 	{ "one receive", one_receive, NULL },
@@ -408,6 +534,16 @@ static const struct cond conds[] = {
 	{ "MR of another PD", NULL, mr_other_pd },
 	{ "MR without rights", NULL, mr_no_rights },
 	{ "MR gone", NULL, mr_gone },
+	{ "window 1", NULL, window_1 },
+	{ "window 2", NULL, window_2 },
+	{ "window 1 of another QP", NULL, window_1_other },
+	{ "window 2 of another QP", NULL, window_2_other },
+	{ "window 1 too short", NULL, window_1_short },
+	{ "window 2 too short", NULL, window_2_short },
+	{ "window 1 without the right", NULL, window_1_right },
+	{ "window 2 without the right", NULL, window_2_right },
+	{ "window 1 gone", NULL, window_gone },
+	{ "window 2 invalidated", NULL, window_old_key },
 	{ "wrong local key", NULL, local_key },
 	{ "local MR of another PD", NULL, local_other_pd },
 	{ "local MR read-only", NULL, local_read_only },
@@ -478,8 +614,13 @@ static void open_ends(struct run *r)
 {
 	struct vt_qp_cfg cfg = { .type = r->type };
 
-	vt_open(&r->p.ea, VT_A, 4);
-	vt_open(&r->p.eb, VT_B, 4);
+	if (strstr(r->job->request, "atomic_write")) {
+		cfg.ex_ops = IBV_QP_EX_WITH_ATOMIC_WRITE |
+			     IBV_QP_EX_WITH_SEND;
+		cfg.inline_data = 64;
+	}
+	vt_open(&r->p.ea, VT_A, r->job->family);
+	vt_open(&r->p.eb, VT_B, r->job->family);
 	vt_buf_alloc(&r->p.ea, &r->p.ba, BUF_LEN, VT_ACCESS_ALL);
 	vt_buf_alloc(&r->p.eb, &r->p.bb, BUF_LEN, VT_ACCESS_ALL);
 	memset(r->p.ba.p, 0x5a, BUF_LEN);
@@ -510,6 +651,17 @@ static void post_recvs(struct run *r)
 	}
 }
 
+static int post_atomic_write(struct run *r, uint64_t id)
+{
+	struct ibv_qp_ex *qx = ibv_qp_to_qp_ex(r->p.a.qp);
+
+	ibv_wr_start(qx);
+	qx->wr_id = id;
+	qx->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_atomic_write(qx, r->rkey, r->raddr, r->laddr);
+	return ibv_wr_complete(qx);
+}
+
 static int post_request(struct run *r, uint64_t id)
 {
 	struct ibv_sge sge = { (uintptr_t)r->laddr, r->len, r->lkey };
@@ -525,6 +677,8 @@ static int post_request(struct run *r, uint64_t id)
 		wr.wr.ud.remote_qkey = r->qkey;
 		return ibv_post_send(r->p.a.qp, &wr, &bad);
 	}
+	if (r->op == IBV_WR_ATOMIC_WRITE)
+		return post_atomic_write(r, id);
 	return vt_post(&r->p.a, r->op, id, r->len ? r->laddr : NULL, r->len,
 		       r->lkey, r->raddr, r->rkey, IBV_SEND_SIGNALED);
 }
@@ -563,6 +717,10 @@ static void close_all(struct run *r)
 		vt_qp_destroy(&r->p.a);
 	if (r->p.b.qp)
 		vt_qp_destroy(&r->p.b);
+	if (r->other.qp)
+		vt_qp_destroy(&r->other);
+	if (r->mw)
+		VT_EXPECT(!ibv_dealloc_mw(r->mw), "%m");
 	if (r->mr2)
 		ibv_dereg_mr(r->mr2);
 	if (r->pd2)
@@ -652,7 +810,8 @@ static const char *memory_is(struct run *r)
 {
 	bool send = r->op == IBV_WR_SEND || r->op == IBV_WR_SEND_WITH_IMM;
 	bool write = r->op == IBV_WR_RDMA_WRITE ||
-		     r->op == IBV_WR_RDMA_WRITE_WITH_IMM;
+		     r->op == IBV_WR_RDMA_WRITE_WITH_IMM ||
+		     r->op == IBV_WR_ATOMIC_WRITE;
 
 	if (!memcmp(r->p.bb.p, r->before, send ? RECV_OFF : BUF_LEN))
 		return "old";
@@ -717,7 +876,8 @@ static void run_real(struct run *r)
 	ready_memory(r);
 	r->op = op_of(job->request);
 	if (r->op == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	    r->op == IBV_WR_ATOMIC_FETCH_AND_ADD)
+	    r->op == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+	    r->op == IBV_WR_ATOMIC_WRITE)
 		r->len = 8;
 	apply_conds(r, c[C_COND], false);
 	if (r->op == IBV_WR_ATOMIC_CMP_AND_SWP)
@@ -808,7 +968,7 @@ static void modify_packet(struct run *r, struct wire_pkt *p, const char *word,
 	else if (!strcmp(word, "icrc"))
 		p->bad_icrc = true;
 	else if (!strcmp(word, "source"))
-		p->src[3] += v;
+		p->src[p->v6 ? 15 : 3] += v;
 	else if (!strcmp(word, "cut"))
 		p->cut = v;
 	else if (!strcmp(word, "pad"))
@@ -869,6 +1029,10 @@ static void fill_packet(struct run *r, struct wire_pkt *p, int nth)
 	case W_FADD:
 	case W_ACK:
 	case W_ATOMIC_ACK:
+		break;
+	case W_ATOMIC_WRITE:
+		p->len = 8;
+		p->dma_len = 8;
 		break;
 	default:
 		p->len = 16;
@@ -1001,7 +1165,8 @@ static void run_raw_responder(struct run *r)
 		uint32_t len = r->len;
 
 		r->op = op_of(op);
-		if (!strcmp(op, "cas") || !strcmp(op, "fadd"))
+		if (!strcmp(op, "cas") || !strcmp(op, "fadd") ||
+		    !strcmp(op, "atomic_write"))
 			r->len = 8;
 		VT_ASSERT(!post_request(r, ++n), "");
 		r->len = len;
@@ -1052,23 +1217,25 @@ static void run_job(const void *arg)
 	free(r);
 }
 
-/* Letters and digits of the cells, for the test's name. */
+/* Letters and digits of the cells, for the test's name: rc-psn/..., rc6-psn/... */
 static char *name_of(const struct job *job)
 {
 	const struct rst_row *row = job->row;
 	bool responses = strstr(row->table, "-responses");
+	const char *table = row->table + strlen("transport-");
+	const char *v6 = job->family == 6 ? "6" : "";
 	char text[900], *name = malloc(sizeof(text)), *to = name;
 	const char *from = text;
 
 	VT_ASSERT(name, "");
 	if (responses)
-		snprintf(text, sizeof(text), "responses/%s/%s/%s/%s",
-			 job->request, job->a, row->cell[R_COND],
+		snprintf(text, sizeof(text), "responses%s/%s/%s/%s/%s",
+			 v6, job->request, job->a, row->cell[R_COND],
 			 row->cell[R_SCRIPT]);
 	else
-		snprintf(text, sizeof(text), "%s/%s/%s/%s/%s",
-			 row->table + strlen("transport-"), job->request,
-			 job->a, job->b, row->cell[C_COND]);
+		snprintf(text, sizeof(text), "%.2s%s%s/%s/%s/%s/%s",
+			 table, v6, table + 2, job->request, job->a, job->b,
+			 row->cell[C_COND]);
 	for (; *from; from++) {
 		if (isalnum((unsigned char)*from) || strchr("/_+-", *from))
 			*to++ = *from;
@@ -1086,7 +1253,7 @@ struct jobs {
 	int n;
 };
 
-static void add_job(struct jobs *jobs, const struct rst_row *row,
+static void add_job(struct jobs *jobs, const struct rst_row *row, int family,
 		    const char *request, const char *a, const char *b)
 {
 	struct job *job = calloc(1, sizeof(*job));
@@ -1095,6 +1262,7 @@ static void add_job(struct jobs *jobs, const struct rst_row *row,
 			      (jobs->n + 1) * sizeof(*jobs->tests));
 	VT_ASSERT(job && jobs->tests, "");
 	job->row = row;
+	job->family = family;
 	snprintf(job->request, sizeof(job->request), "%s", request);
 	snprintf(job->a, sizeof(job->a), "%s", a);
 	snprintf(job->b, sizeof(job->b), "%s", b);
@@ -1104,7 +1272,7 @@ static void add_job(struct jobs *jobs, const struct rst_row *row,
 }
 
 /* One job for each combination of the alternatives of a row. */
-static void expand(struct jobs *jobs, const struct rst_row *row)
+static void expand(struct jobs *jobs, const struct rst_row *row, int family)
 {
 	const char *reqs = row->cell[C_REQUEST], *as, *bs;
 	bool raw = !strcmp(row->cell[C_A], "raw");
@@ -1113,7 +1281,8 @@ static void expand(struct jobs *jobs, const struct rst_row *row)
 	if (strstr(row->table, "-responses")) {
 		as = row->cell[R_A];
 		while (rst_word(&as, a, sizeof(a)))
-			add_job(jobs, row, row->cell[R_REQUEST], a, "raw");
+			add_job(jobs, row, family, row->cell[R_REQUEST], a,
+				"raw");
 		return;
 	}
 	for (;;) {
@@ -1125,7 +1294,7 @@ static void expand(struct jobs *jobs, const struct rst_row *row)
 		while (rst_word(&as, a, sizeof(a))) {
 			bs = row->cell[C_B];
 			while (rst_word(&bs, b, sizeof(b)))
-				add_job(jobs, row, req, a, b);
+				add_job(jobs, row, family, req, a, b);
 		}
 		if (raw)
 			return;
@@ -1144,8 +1313,10 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/Documentation/transport.rst",
 		 tree ? tree : ".");
 	n = rst_rows(path, "transport-", &rows);
-	for (i = 0; i < n; i++)
-		expand(&jobs, &rows[i]);
+	for (i = 0; i < n; i++) {
+		expand(&jobs, &rows[i], 4);
+		expand(&jobs, &rows[i], 6);
+	}
 	rc = vt_main(argc, argv, jobs.tests, jobs.n);
 	for (i = 0; i < jobs.n; i++) {
 		const struct job *job = jobs.tests[i].arg;

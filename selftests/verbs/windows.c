@@ -572,32 +572,16 @@ static void not_local(const void *arg)
 static void ex_pair(struct vt_pair *p, int qp_access)
 {
 	struct vt_conn conn = { .access = qp_access };
-	struct vt_qp_cfg cfg = {};
-	struct vt_qp *q;
-	int i;
+	struct vt_qp_cfg cfg = {
+		.sig_all = true, .inline_data = 64,
+		.ex_ops = IBV_QP_EX_WITH_ATOMIC_WRITE,
+	};
 
 	memset(p, 0, sizeof(*p));
 	vt_open(&p->ea, VT_A, 4);
 	vt_open(&p->eb, VT_B, 4);
-	for (i = 0; i < 2; i++) {
-		struct ibv_qp_init_attr_ex a = {
-			.qp_type = IBV_QPT_RC,
-			.sq_sig_all = 1,
-			.cap = { 16, 16, 1, 1, 64 },
-			.comp_mask = IBV_QP_INIT_ATTR_PD |
-				     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-			.send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE,
-		};
-
-		q = i ? &p->b : &p->a;
-		vt_qp_create(i ? &p->eb : &p->ea, q, &cfg);
-		ibv_destroy_qp(q->qp);
-		a.send_cq = q->scq;
-		a.recv_cq = q->rcq;
-		a.pd = q->end->pd;
-		q->qp = ibv_create_qp_ex(q->end->ctx, &a);
-		VT_ASSERT(q->qp, "%m");
-	}
+	vt_qp_create(&p->ea, &p->a, &cfg);
+	vt_qp_create(&p->eb, &p->b, &cfg);
 	vt_connect(&p->a, &p->b, &conn);
 	vt_buf_alloc(&p->ea, &p->ba, LEN, VT_ACCESS_ALL);
 	vt_buf_alloc(&p->eb, &p->bb, LEN, VT_ACCESS_ALL);
