@@ -68,9 +68,9 @@ soak-loss: ## random faults for an hour, all operations, verified [DURATION=s] [
 check-perftest: selftests ## the whole perftest matrix in the test VM
 	$(SELFTESTS_DIR)/run-vm-tests.sh --suite perftest
 
-check-pyverbs: modules ## rdma-core's test suite in the test VM [RUNS=N] [DRIVER=rxe] [T='PATTERN...']
+check-pyverbs: $(if $(UML),,modules) ## rdma-core's test suite in the test VM [RUNS=N] [UML=1] [DRIVER=rxe] [T='PATTERN...']
 	@scripts/deps.sh build vm rdma check
-	$(SELFTESTS_DIR)/pyverbs/run.sh $(if $(RUNS),--runs $(RUNS)) \
+	$(SELFTESTS_DIR)/pyverbs/run.sh $(if $(RUNS),--runs $(RUNS)) $(if $(UML),--uml) \
 		$(if $(DRIVER),--driver $(DRIVER)) $(T)
 
 check-selfcheck: selftests ## do the test runners notice what fails?

@@ -5,6 +5,7 @@
 #
 #   guest.sh SUITE-FOLDER RUNS [PATTERN...]
 #
+# or in a UML guest, with these in SUITE, SUITE_RUNS and PATTERNS (comma-separated).
 # Runs the suite RUNS times on one end of the usual pair. Result lines of run N
 # go to $OUT/results.N, what tests print to $OUT/stderr.N, what the kernel log
 # has against it to $OUT/kernel.N. Status 0: the runs took place.
@@ -15,15 +16,22 @@ TREE=$(dirname "$HERE")
 . "$HERE/lib/all.sh"
 
 # Seconds for one run on a busy machine; an idle one needs a tenth.
-RUN_LIMIT=900
+RUN_LIMIT=1800
 
+if [ -n "${SUITE:-}" ]; then
+	mkdir -p /run/tmp
+	export TMPDIR=/run/tmp
+	ulimit -l unlimited
+	# shellcheck disable=SC2086  # words
+	set -- "$SUITE" "$SUITE_RUNS" ${PATTERNS//,/ }
+fi
 suite=$1
 runs=$2
 shift 2
 driver_load || fail "module $(driver_module) does not load"
 rig_up 1500
-# tests of huge pages
-echo 64 > /proc/sys/vm/nr_hugepages
+# tests of huge pages; a UML guest has none
+[ ! -e /proc/sys/vm/nr_hugepages ] || echo 64 > /proc/sys/vm/nr_hugepages
 for ((n = 1; n <= runs; n++)); do
 	dmesg -C
 	in_a timeout -k 5 $RUN_LIMIT python3 -B "$HERE/pyverbs/suite.py" \

@@ -6,6 +6,7 @@
 #
 #   --driver rxe   the same on in-tree rxe; nothing is judged
 #   --runs N       N times in one VM (1)
+#   --uml          in a User Mode Linux guest: native speed, one CPU
 #   --out DIR      results and logs (build/pyverbs)
 #   PATTERN...     only tests whose name contains one of them
 #
@@ -23,7 +24,8 @@ out=$tree/build/pyverbs
 patterns=()
 # Seconds in the VM: before the first run, and for each.
 boot_s=200
-run_s=920
+run_s=1820
+uml=
 
 die()
 {
@@ -36,7 +38,8 @@ while [ $# -gt 0 ]; do
 	--driver) driver=${2:?--driver needs a name}; shift ;;
 	--runs) runs=${2:?--runs needs a number}; shift ;;
 	--out) out=${2:?--out needs a folder}; shift ;;
-	-h | --help) sed -n '4,17s/^# \{0,1\}//p' "$0"; exit 0 ;;
+	--uml) uml=1 ;;
+	-h | --help) sed -n '4,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
 	-*) die "unknown option $1, see --help" ;;
 	*) patterns+=("$1") ;;
 	esac
@@ -142,12 +145,36 @@ report()
 		tap ok "run_$1" "$p tests passed, $s skipped"
 }
 
+# in_vm, in_uml: run guest.sh there.
+in_vm()
+{
+	"$here/../vm/run-vm.sh" --timeout $((boot_s + runs * run_s)) \
+		--out "$out" --env "DRIVER=$driver" --env "RIG=$rig" \
+		--env OUT=/out --script "$here/guest.sh" \
+		"$suite" "$runs" "${patterns[@]}"
+}
+
+in_uml()
+{
+	local IFS=,
+	"$here/../uml/tests.sh" --build-only &&
+		"$here/../uml/run-uml.sh" plain "$here/guest.sh" \
+			$((boot_s + runs * run_s)) UML_OUT="$out" OUT=/run/out \
+			MODULE="$tree/build/uml-plain/drivers/rdma_soft/rdma_soft.ko" \
+			DRIVER=rdma_soft RIG=2ns SUITE="$suite" SUITE_RUNS="$runs" \
+			PATTERNS="${patterns[*]}"
+}
+
 suite=$("$here/fetch-suite.sh") || exit 2
+[ -z "$uml" ] || [ "$driver" = rdma_soft ] || die "--uml is for rdma_soft"
 mkdir -p "$out" || die "cannot create $out"
+out=$(cd "$out" && pwd)
 rm -f "$out"/results.* "$out"/stderr.* "$out"/kernel.*
-"$here/../vm/run-vm.sh" --timeout $((boot_s + runs * run_s)) --out "$out" \
-	--env "DRIVER=$driver" --env "RIG=$rig" --env OUT=/out \
-	--script "$here/guest.sh" "$suite" "$runs" "${patterns[@]}" >&2
+if [ -n "$uml" ]; then
+	in_uml >&2
+else
+	in_vm >&2
+fi
 rc=$?
 
 if [ "$driver" = rxe ]; then
