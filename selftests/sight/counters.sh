@@ -145,6 +145,7 @@ t_port_counters()
 	((bytes > 65536 && data <= bytes + 4 && data >= bytes - 4)) ||
 		fail "sent $bytes bytes, port_xmit_data says $data"
 	assert_grew port_rcv_packets "$pkts" "$(pma port_rcv_packets)" 10
+	rdma statistic show link "$DEVA/1" | fold -sw 75 | sed 's/^/# /'
 	grep . "$COUNTERS"/{port_xmit,port_rcv}_{data,packets} | sed 's/^.*counters./# /'
 }
 

@@ -254,12 +254,73 @@ static void poll_after_qp_destroy(const void *arg)
 	vt_close(&p.eb);
 }
 
+static void write_id(struct vt_pair *p, uint64_t id)
+{
+	VT_ASSERT(!vt_post(&p->a, IBV_WR_RDMA_WRITE, id, p->ba.p, 64,
+			   p->ba.mr->lkey, (uintptr_t)p->bb.p, p->bb.mr->rkey,
+			   IBV_SEND_SIGNALED), "");
+}
+
+/* Completions that nobody polled are there in the new ring, in order. */
+static void resize_keeps(const void *arg)
+{
+	static const int sizes[] = { 64, 10, 31, 2000, 10 };
+	struct vt_qp_cfg cfg = { .cq_depth = 16 };
+	uint64_t until;
+	struct vt_pair p;
+	size_t i;
+	int j, rc;
+
+	(void)arg;
+	vt_pair_up(&p, &cfg, NULL, 4096);
+	for (i = 0; i < VT_ARRAY_SIZE(sizes); i++) {
+		for (j = 0; j < 10; j++)
+			write_id(&p, j);
+		/* once all are there, 5 do not do, and nothing is lost by it */
+		until = vt_now_us() + 5000000;
+		while ((rc = ibv_resize_cq(p.a.scq, 5)) == 0 &&
+		       vt_now_us() < until)
+			VT_ASSERT(!ibv_resize_cq(p.a.scq, 16), "16 entries");
+		VT_EXPECT(rc == EINVAL, "10 in 5: %s", strerror(rc));
+		rc = ibv_resize_cq(p.a.scq, sizes[i]);
+		VT_EXPECT(!rc, "10 in %d: %s", sizes[i], strerror(rc));
+		VT_EXPECT(p.a.scq->cqe >= sizes[i], "%d", p.a.scq->cqe);
+		for (j = 0; j < 10; j++)
+			VT_WANT(p.a.scq, j, IBV_WC_SUCCESS);
+		VT_WANT_NONE(p.a.scq, 5);
+	}
+	vt_pair_down(&p);
+}
+
+/* Completions come in while the ring is replaced. */
+static void resize_under_traffic(const void *arg)
+{
+	struct vt_pair p;
+	int i, j, rc;
+
+	(void)arg;
+	vt_pair_up(&p, NULL, NULL, 4096);
+	for (i = 0; i < 400; i++) {
+		write_id(&p, i);
+		rc = ibv_resize_cq(p.a.scq, 70 + i % 50 * 20);
+		VT_ASSERT(!rc, "%s", strerror(rc));
+		if (i % 16 != 15)
+			continue;
+		for (j = i - 15; j <= i; j++)
+			VT_WANT(p.a.scq, j, IBV_WC_SUCCESS);
+	}
+	VT_WANT_NONE(p.a.scq, 5);
+	vt_pair_down(&p);
+}
+
 static const struct vt_test tests[] = {
 	{ "sizes", sizes },
 	{ "arm_once", arm_once },
 	{ "solicited", solicited },
 	{ "solicited_error", solicited_error },
 	{ "arm_race", arm_race },
+	{ "resize_keeps", resize_keeps },
+	{ "resize_under_traffic", resize_under_traffic },
 	{ "overflow_is_an_event", overflow },
 	{ "destroy_in_use_is_ebusy", destroy_in_use },
 	{ "poll_after_qp_destroy", poll_after_qp_destroy },
