@@ -387,6 +387,35 @@ static void local_read_only(struct run *r)
 	r->lkey = second(r, &r->p.ea, &r->p.ba, false, 0)->lkey;
 }
 
+/* --- states --------------------------------------------------------------- */
+
+static void to_state(struct vt_qp *q, struct vt_qp *peer,
+		     const struct vt_conn *conn, enum ibv_qp_state state)
+{
+	int rc;
+
+	if (state == IBV_QPS_RESET)
+		return;
+	rc = vt_to_init(q, conn->access);
+	VT_ASSERT(!rc, "INIT: %s", strerror(rc));
+	if (state == IBV_QPS_INIT)
+		return;
+	rc = vt_to_rtr(q, peer, conn);
+	VT_ASSERT(!rc, "RTR: %s", strerror(rc));
+	if (state == IBV_QPS_RTR)
+		return;
+	rc = vt_to_rts(q, conn);
+	VT_ASSERT(!rc, "RTS: %s", strerror(rc));
+	if (state == IBV_QPS_SQD) {
+		struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD };
+
+		rc = ibv_modify_qp(q->qp, &attr, IBV_QP_STATE);
+		VT_ASSERT(!rc, "SQD: %s", strerror(rc));
+	}
+	if (state == IBV_QPS_ERR)
+		VT_ASSERT(!vt_to_err(q), "ERR");
+}
+
 /* --- memory windows ------------------------------------------------------ */
 
 static void want_bound(struct vt_qp *q, int rc)
@@ -495,7 +524,7 @@ static void window_old_key(struct run *r)
 static void window_by_other(struct run *r, enum ibv_mw_type type)
 {
 	vt_qp_create(&r->p.eb, &r->other, NULL);
-	vt_connect(&r->other, &r->other, NULL);
+	to_state(&r->other, &r->other, &r->cb, IBV_QPS_RTS);
 	window(r, &r->other, type, r->len, MW_ALL);
 }
 
@@ -576,33 +605,6 @@ static void apply_conds(struct run *r, const char *cell, bool early)
 }
 
 /* --- setting up --------------------------------------------------------- */
-
-static void to_state(struct vt_qp *q, struct vt_qp *peer,
-		     const struct vt_conn *conn, enum ibv_qp_state state)
-{
-	int rc;
-
-	if (state == IBV_QPS_RESET)
-		return;
-	rc = vt_to_init(q, conn->access);
-	VT_ASSERT(!rc, "INIT: %s", strerror(rc));
-	if (state == IBV_QPS_INIT)
-		return;
-	rc = vt_to_rtr(q, peer, conn);
-	VT_ASSERT(!rc, "RTR: %s", strerror(rc));
-	if (state == IBV_QPS_RTR)
-		return;
-	rc = vt_to_rts(q, conn);
-	VT_ASSERT(!rc, "RTS: %s", strerror(rc));
-	if (state == IBV_QPS_SQD) {
-		struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD };
-
-		rc = ibv_modify_qp(q->qp, &attr, IBV_QP_STATE);
-		VT_ASSERT(!rc, "SQD: %s", strerror(rc));
-	}
-	if (state == IBV_QPS_ERR)
-		VT_ASSERT(!vt_to_err(q), "ERR");
-}
 
 static void check_rights(struct vt_conn *c, enum ibv_qp_type type)
 {
