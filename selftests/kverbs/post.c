@@ -250,7 +250,7 @@ static void inv_waits(struct kt *t, enum ib_qp_type type)
 	struct kt_mem *mem = kt_mem_new(t, 64, 0);
 	bool rc = type == IB_QPT_RC;
 	struct ib_sge sge, in;
-	struct ib_mr *mr, *peer;
+	struct ib_mr *mr;
 	union kt_wr w[3];
 	u32 i, len = 200000;
 	u8 *got;
@@ -258,10 +258,8 @@ static void inv_waits(struct kt *t, enum ib_qp_type type)
 	if (!p || !mem)
 		return;
 	mr = kt_mr_new(&p->a, NULL, 64);
-	peer = kt_mr_new(&p->b, NULL, 64);
 	got = kt_buf(t, SZ_256K);
-	if (!mr || !peer || !got || KT_BAD(t, !kt_map(mem, mr, 9, len, SZ_4K),
-					   "map"))
+	if (!mr || !got || KT_BAD(t, !kt_map(mem, mr, 9, len, SZ_4K), "map"))
 		return;
 	for (i = 0; i < 20; i++) {
 		ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
@@ -280,6 +278,42 @@ static void inv_waits(struct kt *t, enum ib_qp_type type)
 		/* UC does not promise that it arrives */
 		if (rc && (!KT_WANT(t, p->b.rcq, 4, IB_WC_SUCCESS) ||
 			   KT_BAD(t, !memcmp(got, mem->va + 9, len), "content")))
+			return;
+	}
+}
+
+/* A READ that is under way still lands in the region. */
+static void inv_waits_read(struct kt *t)
+{
+	struct kt_pair *p = kt_pair_new(t, NULL);
+	struct kt_mem *from = kt_mem_new(t, 64, 0);
+	struct kt_mem *to = kt_mem_new(t, 64, 0);
+	struct ib_mr *mr, *peer;
+	u32 i, len = 200000;
+	union kt_wr w[3];
+	struct ib_sge sge;
+
+	if (!p || !from || !to)
+		return;
+	mr = kt_mr_new(&p->a, NULL, 64);
+	peer = kt_mr_new(&p->b, NULL, 64);
+	if (!mr || !peer ||
+	    KT_BAD(t, !kt_map(to, mr, 9, len, SZ_4K), "map") ||
+	    !kt_map_reg(&p->b, peer, from, 0, len, SZ_4K, REMOTE_ALL))
+		return;
+	for (i = 0; i < 20; i++) {
+		ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
+		kt_reg(&w[0], 1, mr, REMOTE_ALL);
+		sge = (struct ib_sge){ mr->iova, len, mr->lkey };
+		memset(to->va + 9, 0, len);
+		kt_rdma(&w[1], 2, IB_WR_RDMA_READ, &sge, peer->iova,
+			peer->rkey);
+		kt_inv(&w[2], 3, mr->rkey);
+		if (KT_BAD(t, !kt_post(&p->a, w, 3), "post") ||
+		    !KT_WANT(t, p->a.scq, 1, IB_WC_SUCCESS) ||
+		    !KT_WANT(t, p->a.scq, 2, IB_WC_SUCCESS) ||
+		    !KT_WANT(t, p->a.scq, 3, IB_WC_SUCCESS) ||
+		    KT_BAD(t, !memcmp(to->va + 9, from->va, len), "content"))
 			return;
 	}
 }
@@ -427,6 +461,7 @@ const struct kt_case kt_post_cases[] = {
 	{ "post_unsignalled", unsignalled },
 	{ "post_fence_read", fence_read },
 	{ "post_inv_waits_rc", inv_waits_rc },
+	{ "post_inv_waits_read", inv_waits_read },
 	{ "post_inv_waits_uc", inv_waits_uc },
 	{ "post_local_once", local_once },
 	{ "post_local_is_last", local_is_last },

@@ -335,7 +335,11 @@ unharmed()
 # state_of_test PROGRAM: hash of everything its result depends on.
 state_of_test()
 {
-	hash_of "$driver_state" "$(cd "$TOP/selftests" && cat "$1".* \
+	local c=()
+
+	# a script may run what C files beside it make, as kverbs does
+	[ ! -f "$TOP/selftests/$1.sh" ] || c=("${1%/*}"/*.[ch])
+	hash_of "$driver_state" "$(cd "$TOP/selftests" && cat "$1".* "${c[@]}" \
 		lib/* uml/*.sh run.sh tests.list \
 		../Documentation/transport.rst 2>/dev/null | sha256sum)"
 }
