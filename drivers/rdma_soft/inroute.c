@@ -13,6 +13,7 @@
  */
 #include "inroute.h"
 
+#include <linux/bitops.h>
 #include <linux/hash.h>
 #include <linux/ip.h>
 #include <linux/jiffies.h>
@@ -90,8 +91,12 @@ static bool inroute_same(const struct inroute_key *a,
 
 static u32 inroute_hash(const struct inroute_key *key)
 {
-	/* __force: a hash of the bits, whatever their order */
-	u32 mix = (__force u32)key->saddr ^ (__force u32)key->daddr;
+	/*
+	 * Not symmetric: the two directions of a connection have the same port.
+	 * __force: a hash of the bits, whatever their order
+	 */
+	u32 mix = rol32((__force u32)key->saddr, 13) ^
+		  (__force u32)key->daddr;
 	/* __force: likewise */
 	u16 port = (__force u16)key->sport;
 
