@@ -6,6 +6,7 @@
  */
 #include "crc.h"
 
+#include <linux/bitops.h>
 #include <linux/cache.h>
 #include <linux/crc32.h>
 #include <linux/hash.h>
@@ -139,8 +140,9 @@ u32 rsoft_crc_base(const struct rsoft_flow *flow, u32 len)
 	u32 i;
 
 	memcpy(words, flow, sizeof(words));
+	/* not a mere sum: both directions of a flow must have slots */
 	for (i = 0; i < ARRAY_SIZE(words); i++)
-		mix += words[i];
+		mix = rol64(mix, 13) + words[i];
 	seen = this_cpu_ptr(&crc_flows[hash_64(mix, CRC_FLOW_BITS)]);
 	for (i = 0; i < ARRAY_SIZE(words); i++)
 		diff |= seen->words[i] ^ words[i];
