@@ -131,7 +131,7 @@ static void engine_enqueue(struct rsoft_engine *e, const struct rsoft_rx *rx)
  * Work through the queue until it is empty, must wait, or the budget is used
  * up. Returns true if anything was processed.
  */
-static bool engine_drain(struct rsoft_engine *e, u32 *budget)
+static noinline bool engine_drain_queue(struct rsoft_engine *e, u32 *budget)
 {
 	bool any = false;
 	struct rsoft_rx rx;
@@ -160,7 +160,13 @@ static bool engine_drain(struct rsoft_engine *e, u32 *budget)
 /* Something waits in the queue and could be processed. */
 static bool engine_has_rx(struct rsoft_engine *e)
 {
-	return !e->blocked && !skb_queue_empty(&e->queue);
+	return !e->blocked && !skb_queue_empty_lockless(&e->queue);
+}
+
+/* Most of the time nothing waits: who queues a packet notes an event after. */
+static bool engine_drain(struct rsoft_engine *e, u32 *budget)
+{
+	return engine_has_rx(e) && engine_drain_queue(e, budget);
 }
 
 /*
