@@ -51,13 +51,21 @@ static u32 tx_wire_len(const struct rsoft_opinfo *info, u32 len)
 	return info->hdr_len + len + rsoft_pad(len) + RSOFT_ICRC_LEN;
 }
 
-bool rsoft_tx_fits(const struct rsoft_tx *tx, const struct rsoft_path *path,
+/* Asked only when a second packet comes: most small messages travel alone. */
+static u32 tx_max_segs(struct rsoft_tx *tx)
+{
+	if (!tx->max_segs)
+		tx->max_segs = rsoft_path_batch_max(tx->path, tx->seg_size);
+	return tx->max_segs;
+}
+
+bool rsoft_tx_fits(struct rsoft_tx *tx, const struct rsoft_path *path,
 		   const struct rsoft_opinfo *info, u32 len)
 {
 	u32 wire = tx_wire_len(info, len);
 
 	return tx->skb && tx->path == path && !tx->closed &&
-	       wire <= tx->seg_size && tx->nsegs < tx->max_segs &&
+	       wire <= tx->seg_size && tx->nsegs < tx_max_segs(tx) &&
 	       tx->skb->len + wire <= RSOFT_TX_MAX;
 }
 
@@ -176,7 +184,7 @@ static int tx_start(struct rsoft_tx *tx, struct rsoft_path *path, u32 wire)
 	tx->path = path;
 	tx->seg_size = wire;
 	tx->nsegs = 0;
-	tx->max_segs = rsoft_path_batch_max(path, wire);
+	tx->max_segs = 0;
 	tx->closed = false;
 	return 0;
 }
@@ -409,11 +417,11 @@ static u32 tx_alike_piece(struct rsoft_tx *tx, struct tx_alike *l,
 }
 
 /* Packets of this size that may still join the batch. */
-static u32 tx_alike_room(const struct rsoft_tx *tx, u32 wire)
+static u32 tx_alike_room(struct rsoft_tx *tx, u32 wire)
 {
 	if (wire < tx->seg_size)
 		return 1;
-	return min(tx->max_segs - tx->nsegs,
+	return min(tx_max_segs(tx) - tx->nsegs,
 		   (u32)(RSOFT_TX_MAX - tx->skb->len) / wire);
 }
 

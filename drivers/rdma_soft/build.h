@@ -19,7 +19,7 @@
  * @skb: skb, NULL if none was started
  * @seg_size: bytes of each packet but the last
  * @nsegs: packets in @skb
- * @max_segs: packets that may be put in @skb
+ * @max_segs: packets that may be put in @skb, 0 if not asked yet
  * @closed: a shorter packet was added, nothing may follow
  * @bytes: bytes sent by flushes since rsoft_tx_init(), and 512 a packet for
  *         the work that does not depend on its length
@@ -62,7 +62,7 @@ void rsoft_tx_init(struct rsoft_tx *tx, struct rsoft_qp *qp,
  *
  * Return: true if it can; false also if no skb was started.
  */
-bool rsoft_tx_fits(const struct rsoft_tx *tx, const struct rsoft_path *path,
+bool rsoft_tx_fits(struct rsoft_tx *tx, const struct rsoft_path *path,
 		   const struct rsoft_opinfo *info, u32 len);
 
 /**
