@@ -619,8 +619,7 @@ static void rsoft_in_inject(const struct rsoft_in *in)
 		done += len;
 	}
 	rsoft_run_end(in, &run);
-	/* softirq: the next skb of this CPU is made of it */
-	napi_consume_skb(in->skb, 1);
+	consume_skb(in->skb);
 }
 
 /* All packets of an skb that is ours by now. Consumes it. */
@@ -647,7 +646,8 @@ static void rsoft_in_deliver(const struct rsoft_in *in,
 	}
 	if (run.len)
 		rsoft_run_deliver(in, &run);
-	consume_skb(in->skb);
+	/* BH is off: the next skb of this CPU is made of it */
+	napi_consume_skb(in->skb, 1);
 }
 
 /* --- entries ------------------------------------------------------------ */
