@@ -9,8 +9,9 @@
  */
 #include "gid.h"
 
+#include <linux/bitops.h>
+#include <linux/hash.h>
 #include <linux/hashtable.h>
-#include <linux/jhash.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <net/ipv6.h>
@@ -51,8 +52,11 @@ static DEFINE_SPINLOCK(rsoft_gid_lock);
 
 static u32 rsoft_gid_hash(u64 cookie, const struct in6_addr *addr)
 {
-	return jhash2((const u32 *)addr, sizeof(*addr) / sizeof(u32),
-		      (u32)cookie);
+	u64 words[2];
+
+	/* of our own addresses: nobody else can fill a bucket */
+	memcpy(words, addr, sizeof(words));
+	return hash_64(words[0] + rol64(words[1], 29) + cookie, 32);
 }
 
 static int rsoft_gid_scope(const struct in6_addr *addr, int ifindex)
