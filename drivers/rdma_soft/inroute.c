@@ -91,12 +91,12 @@ static bool inroute_same(const struct inroute_key *a,
 
 static u32 inroute_hash(const struct inroute_key *key)
 {
-	/*
-	 * Not symmetric: the two directions of a connection have the same port.
-	 * __force: a hash of the bits, whatever their order
-	 */
-	u32 mix = rol32((__force u32)key->saddr, 13) ^
-		  (__force u32)key->daddr;
+	/* __force: a hash of the bits, whatever their order */
+	u32 saddr = (__force u32)key->saddr;
+	/* __force: likewise */
+	u32 daddr = (__force u32)key->daddr;
+	/* not symmetric: the two directions of a connection have the same port */
+	u32 mix = rol32(saddr, 13) ^ daddr;
 	/* __force: likewise */
 	u16 port = (__force u16)key->sport;
 
