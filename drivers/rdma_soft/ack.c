@@ -8,6 +8,7 @@
 #include "ack.h"
 #include "build.h"
 #include "proto/psn.h"
+#include "stack.h"
 #include "timer.h"
 #include "trace.h"
 

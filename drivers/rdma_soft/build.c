@@ -14,7 +14,7 @@
 #include "proto/icrc.h"
 #include "proto/psn.h"
 #include "qp.h"
-#include "timer.h"
+#include "stack.h"
 
 /* A packet up to this size lies in the skb's head. */
 #define TX_LINEAR_MAX 320
@@ -23,27 +23,6 @@ void rsoft_tx_init(struct rsoft_tx *tx, struct rsoft_qp *qp,
 		   struct rsoft_engine *e)
 {
 	*tx = (struct rsoft_tx){ .qp = qp, .e = e };
-}
-
-bool rsoft_tx_busy(const struct rsoft_qp *qp)
-{
-	return refcount_read(&qp->sock->sk->sk_wmem_alloc) >
-	       RSOFT_TX_STACK_MAX;
-}
-
-bool rsoft_tx_pending(const struct rsoft_qp *qp)
-{
-	/* one is the socket's own */
-	return refcount_read(&qp->sock->sk->sk_wmem_alloc) > 1;
-}
-
-void rsoft_tx_wait(struct rsoft_qp *qp, struct rsoft_engine *e,
-		   struct hrtimer *t, u8 refused)
-{
-	if (rsoft_tx_busy(qp))
-		rsoft_engine_again(e);
-	else
-		rsoft_timer_tx(qp, t, rsoft_tx_wait_ns(refused));
 }
 
 static u32 tx_wire_len(const struct rsoft_opinfo *info, u32 len)
@@ -482,6 +461,7 @@ int rsoft_tx_flush(struct rsoft_tx *tx, u8 *refused)
 		err = rsoft_net_xmit(tx->path, tx->qp->sock->sk, tx->skb,
 				     &meta);
 	tx->skb = NULL;
+	rsoft_stack_note(tx->qp);
 	if (err == -EAGAIN && *refused < RSOFT_TX_REFUSED_MAX) {
 		++*refused;
 		return err;

@@ -147,38 +147,4 @@ static inline u64 rsoft_tx_wait_ns(u8 refused)
 	return (100ULL * NSEC_PER_USEC) << min_t(u8, refused, 6);
 }
 
-/**
- * rsoft_tx_busy() - does the stack hold too many bytes of this QP
- * @qp: QP
- *
- * Return: true if nothing should be sent now.
- */
-bool rsoft_tx_busy(const struct rsoft_qp *qp);
-
-/**
- * rsoft_tx_pending() - does the stack hold any bytes of this QP
- * @qp: QP
- *
- * Context: any.
- *
- * Return: true if something was sent that has not left this machine's queues.
- */
-bool rsoft_tx_pending(const struct rsoft_qp *qp);
-
-/**
- * rsoft_tx_wait() - look again when the stack may have taken bytes
- * @qp: QP
- * @e: its engine, owned by the caller
- * @t: the timer of that engine
- * @refused: times in a row that the stack refused
- *
- * A stack that is full of the QP's bytes is looked at when it had its turn, by
- * the timer only if it is still full then.
- */
-void rsoft_tx_wait(struct rsoft_qp *qp, struct rsoft_engine *e,
-		   struct hrtimer *t, u8 refused);
-
-/* Bytes of one QP in the local stack before it waits. */
-#define RSOFT_TX_STACK_MAX (256 * 1024)
-
 #endif

@@ -56,6 +56,8 @@ struct rsoft_link;
  * @mcasts: attachments to multicast groups; under rtnl
  * @qp_lock: protects @qps; irqsave
  * @qps: all QPs of the device
+ * @stack_bytes: the QPs' bytes in the stack, each as seen last (stack.c)
+ * @stack_looked_ns: when all of them were looked at
  * @inject: faults on purpose; NULL in a build without them
  * @gso: enum rsoft_gso, as set by the administrator
  */
@@ -74,6 +76,8 @@ struct rsoft_dev {
 	u32 mcasts;
 	spinlock_t qp_lock;	/* qps */
 	struct list_head qps;
+	atomic_t stack_bytes;
+	u64 stack_looked_ns;
 	struct rsoft_inject *inject;
 	u8 gso;
 };

@@ -8,9 +8,9 @@
  */
 #include <linux/mm.h>
 
-#include "build.h"
 #include "engine.h"
 #include "qp.h"
+#include "stack.h"
 
 /* Turns of an owner that others keep busy, until the workqueue goes on. */
 #define ENGINE_TURNS 16
@@ -75,7 +75,7 @@ bool rsoft_engine_may_send(struct rsoft_engine *e)
 
 	if (e->cpu == cpu)
 		return true;
-	if (!rsoft_tx_pending(e->qp) || !cpu_online(e->cpu)) {
+	if (!rsoft_stack_pending(e->qp) || !cpu_online(e->cpu)) {
 		e->cpu = cpu;
 		return true;
 	}

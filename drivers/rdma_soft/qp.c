@@ -13,6 +13,7 @@
 #include "qp.h"
 #include "req.h"
 #include "resp.h"
+#include "stack.h"
 #include "timer.h"
 #include "trace.h"
 
@@ -266,6 +267,7 @@ int rsoft_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	rsoft_engine_destroy(&qp->send);
 	rsoft_engine_destroy(&qp->recv);
+	rsoft_stack_forget(qp);
 	qp_free_queues(qp);
 	rsoft_path_put(rcu_replace_pointer(qp->path, NULL, true));
 	rsoft_sock_release(qp->sock);

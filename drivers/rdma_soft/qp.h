@@ -231,6 +231,7 @@ struct rsoft_resp {
  * @attr: attributes as set, under @ctl
  * @path: destination of RC and UC; replaced under @ctl with engines paused
  * @sock: socket charged for skbs in the stack
+ * @stack_noted: bytes of that charge in dev->stack_bytes; changed by xchg()
  * @mtu_shift: log2 of the path MTU
  * @access: remote rights granted (qp_access_flags)
  * @qkey: UD: Q_Key
@@ -261,6 +262,7 @@ struct rsoft_qp {
 	struct ib_qp_attr attr;
 	struct rsoft_path __rcu *path;
 	struct socket *sock;
+	u32 stack_noted;
 	u8 mtu_shift;
 	u32 access;
 	u32 qkey;

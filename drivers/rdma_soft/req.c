@@ -11,6 +11,7 @@
 #include "inject.h"
 #include "local.h"
 #include "req.h"
+#include "stack.h"
 #include "timer.h"
 #include "trace.h"
 
@@ -546,7 +547,7 @@ static bool req_room(struct rsoft_qp *qp, struct req_run *run,
 	if (run->tx.skb && !rsoft_tx_fits(&run->tx, path, info, len)) {
 		if (!req_flush_batch(qp, run))
 			return false;
-		if (rsoft_tx_busy(qp)) {
+		if (rsoft_stack_full(qp)) {
 			rsoft_qp_count(qp, RSOFT_CNT_TX_THROTTLED);
 			return false;
 		}
@@ -764,8 +765,8 @@ static bool req_send(struct rsoft_qp *qp, u32 budget)
 	rsoft_cursor_release(&run.c);
 	if (step == STEP_WAIT) {
 		qp->req.tx_wait = true;
-		rsoft_tx_wait(qp, &qp->send, &qp->req.tx_timer,
-			      qp->req.tx_refused);
+		rsoft_stack_wait(qp, &qp->send, &qp->req.tx_timer,
+				 qp->req.tx_refused);
 	}
 	return step == STEP_SENT;
 }
@@ -802,11 +803,11 @@ static bool rsoft_req_run(struct rsoft_qp *qp, unsigned long events, u32 budget)
 		req->rnr_wait = false;
 	if (events & BIT(RSOFT_EV_GAP_TIMER))
 		rsoft_comp_gap(qp);
-	if (!rsoft_tx_busy(qp))
+	if (!rsoft_stack_full(qp))
 		req->tx_wait = false;
 	else if (req->tx_wait && !hrtimer_is_queued(&req->tx_timer))
 		rsoft_timer_tx(qp, &req->tx_timer,
-			       rsoft_tx_wait_ns(req->tx_refused));
+			       rsoft_stack_wait_ns(qp, req->tx_refused));
 	if (!rsoft_hold(qp, events) && !req->rnr_wait && !req->tx_wait &&
 	    budget && rsoft_engine_may_send(&qp->send))
 		more = req_send(qp, budget);

@@ -9,6 +9,7 @@
 #include "cursor.h"
 #include "inject.h"
 #include "resp.h"
+#include "stack.h"
 #include "timer.h"
 
 #define GRH_LEN 40
@@ -839,11 +840,11 @@ static bool rsoft_resp_run(struct rsoft_qp *qp, unsigned long events,
 
 	if (rsoft_qp_caps(qp) & RSOFT_FLUSH_RQ)
 		return resp_flush(qp, events);
-	if (!rsoft_tx_busy(qp))
+	if (!rsoft_stack_full(qp))
 		resp->tx_wait = false;
 	else if (resp->tx_wait && !hrtimer_is_queued(&resp->tx_timer))
 		rsoft_timer_tx(qp, &resp->tx_timer,
-			       rsoft_tx_wait_ns(resp->tx_refused));
+			       rsoft_stack_wait_ns(qp, resp->tx_refused));
 	if (resp->reading.active && !resp->tx_wait && budget &&
 	    rsoft_engine_may_send(&qp->recv))
 		more = rsoft_resp_reading(qp, budget);

@@ -10,6 +10,7 @@
 #include "ack.h"
 #include "build.h"
 #include "resp.h"
+#include "stack.h"
 #include "timer.h"
 
 int rsoft_resp_resize(struct rsoft_qp *qp, u32 n)
@@ -330,7 +331,7 @@ static bool read_room(struct rsoft_qp *qp, struct read_run *run,
 	if (run->tx.skb && !rsoft_tx_fits(&run->tx, path, info, len)) {
 		if (!read_flush_batch(qp, run))
 			return false;
-		if (rsoft_tx_busy(qp)) {
+		if (rsoft_stack_full(qp)) {
 			rsoft_qp_count(qp, RSOFT_CNT_TX_THROTTLED);
 			return false;
 		}
@@ -420,8 +421,8 @@ bool rsoft_resp_reading(struct rsoft_qp *qp, u32 budget)
 	}
 	if (step == READ_WAIT) {
 		qp->resp.tx_wait = true;
-		rsoft_tx_wait(qp, &qp->recv, &qp->resp.tx_timer,
-			      qp->resp.tx_refused);
+		rsoft_stack_wait(qp, &qp->recv, &qp->resp.tx_timer,
+				 qp->resp.tx_refused);
 		return false;
 	}
 	if (!read_complete(rd))

@@ -5,6 +5,7 @@
  */
 #include "build.h"
 #include "req.h"
+#include "stack.h"
 #include "timer.h"
 #include "trace.h"
 
@@ -51,7 +52,7 @@ void rsoft_retry(struct rsoft_qp *qp, u32 psn)
 /* Packets that the peer cannot have seen do not time out yet. */
 static bool retry_extend(struct rsoft_qp *qp)
 {
-	if (!rsoft_tx_pending(qp) ||
+	if (!rsoft_stack_pending(qp) ||
 	    qp->req.extended >= TIMEOUT_EXTENSIONS)
 		return false;
 	qp->req.extended++;
