@@ -7,6 +7,7 @@
  */
 #include <linux/mm.h>
 #include <net/sock.h>
+#include <rdma/ib_umem.h>
 
 #include "build.h"
 #include "crc.h"
@@ -15,6 +16,12 @@
 #include "proto/psn.h"
 #include "qp.h"
 #include "stack.h"
+
+/*
+ * Fragments of a packet whose payload is sent by reference, at most: header,
+ * two pages, iCRC.
+ */
+#define TX_REF_FRAGS 4
 
 /* A packet up to this size lies in the skb's head. */
 #define TX_LINEAR_MAX 320
@@ -45,7 +52,9 @@ bool rsoft_tx_fits(struct rsoft_tx *tx, const struct rsoft_path *path,
 
 	return tx->skb && tx->path == path && !tx->closed &&
 	       wire <= tx->seg_size && tx->nsegs < tx_max_segs(tx) &&
-	       tx->skb->len + wire <= RSOFT_TX_MAX;
+	       tx->skb->len + wire <= RSOFT_TX_MAX &&
+	       (!tx->has_refs ||
+		skb_shinfo(tx->skb)->nr_frags + TX_REF_FRAGS <= MAX_SKB_FRAGS);
 }
 
 /*
@@ -165,6 +174,7 @@ static int tx_start(struct rsoft_tx *tx, struct rsoft_path *path, u32 wire)
 	tx->nsegs = 0;
 	tx->max_segs = 0;
 	tx->closed = false;
+	tx->has_refs = false;
 	return 0;
 }
 
@@ -395,6 +405,134 @@ static u32 tx_alike_piece(struct rsoft_tx *tx, struct tx_alike *l,
 	return n;
 }
 
+/**
+ * struct tx_ref - pages of the program that hold one packet's payload
+ * @at: address of each piece
+ * @len: its bytes
+ * @num: pieces
+ */
+struct tx_ref {
+	const u8 *at[TX_REF_FRAGS - 2];
+	u32 len[TX_REF_FRAGS - 2];
+	u32 num;
+};
+
+/* A user's pinned pages: others may be freed while an skb still holds them. */
+static bool tx_ref_allowed(const struct rsoft_cursor *c)
+{
+	const struct rsoft_mr *mr = c->ref.mr;
+
+	return mr && mr->k.type == RSOFT_MKEY_USER && mr->umem &&
+	       !mr->umem->is_odp && !mr->umem->is_dmabuf;
+}
+
+/* The next packet's payload, page by page; false if it cannot be referred to. */
+static bool tx_ref_gather(struct rsoft_cursor *c, u32 len, struct tx_ref *r,
+			  enum rsoft_access *why)
+{
+	const u8 *from;
+	u32 run, n;
+
+	r->num = 0;
+	while (len) {
+		from = rsoft_cursor_next(c, len, &run, why);
+		if (!from || !tx_ref_allowed(c))
+			return false;
+		len -= run;
+		while (run) {
+			if (r->num == ARRAY_SIZE(r->at))
+				return false;
+			n = min_t(u32, run, PAGE_SIZE - offset_in_page(from));
+			r->at[r->num] = from;
+			r->len[r->num++] = n;
+			from += n;
+			run -= n;
+		}
+	}
+	return true;
+}
+
+/* Kernel bytes @data become the skb's next ones. */
+static void tx_ref_own(struct sk_buff *skb, const void *data, u32 len)
+{
+	struct page_frag *frag = this_cpu_ptr(&tx_pages.frag);
+
+	memcpy(page_address(frag->page) + frag->offset, data, len);
+	tx_commit_frag(skb, len);
+}
+
+/*
+ * One packet whose payload stays where it is. What the receiver parses is ours:
+ * a program that writes meanwhile makes its own iCRC wrong, and what is sent
+ * again is copied.
+ */
+static void tx_ref_add(struct rsoft_tx *tx, struct tx_alike *l,
+		       const struct tx_ref *r)
+{
+	struct rsoft_bth bth;
+	struct sk_buff *skb = tx->skb;
+	__le32 icrc;
+	u32 crc, i;
+
+	memcpy(&bth, l->bth, sizeof(bth));
+	bth.apsn = cpu_to_be32(l->psn);
+	crc = rsoft_icrc_like(&rsoft_icrc_tab, l->state, tx->path->flow.ipv6,
+			      l->ip_id, l->psn);
+	tx_ref_own(skb, &bth, sizeof(bth));
+	for (i = 0; i < r->num; i++) {
+		struct page *page = virt_to_page(r->at[i]);
+
+		crc = rsoft_crc_add(tx->fast, crc, r->at[i], r->len[i]);
+		get_page(page);
+		skb_fill_page_desc(skb, skb_shinfo(skb)->nr_frags, page,
+				   offset_in_page(r->at[i]), r->len[i]);
+		skb->len += r->len[i];
+		skb->data_len += r->len[i];
+		skb->truesize += r->len[i];
+	}
+	icrc = rsoft_icrc_final(crc);
+	tx_ref_own(skb, &icrc, sizeof(icrc));
+	l->psn = rsoft_psn_add(l->psn, 1);
+	l->ip_id++;
+}
+
+/* As many as @skb has fragments for; 0 if the payload must be copied. */
+static u32 tx_ref_piece(struct rsoft_tx *tx, struct tx_alike *l,
+			struct rsoft_cursor *c, u32 count)
+{
+	struct sk_buff *skb = tx->skb;
+	enum rsoft_access why;
+	struct page_frag *frag;
+	struct tx_ref r;
+	u32 n, used;
+	u64 pos;
+
+	for (n = 0; n < count; n++) {
+		pos = c->pos;
+		if (!tx_frag(sizeof(struct rsoft_bth) + RSOFT_ICRC_LEN) ||
+		    !tx_ref_gather(c, l->len, &r, &why)) {
+			rsoft_cursor_seek(c, pos);
+			break;
+		}
+		frag = this_cpu_ptr(&tx_pages.frag);
+		used = skb_shinfo(skb)->nr_frags;
+		/* the header joins the iCRC in front of it where it can */
+		used += !skb_can_coalesce(skb, used, frag->page, frag->offset);
+		if (used + r.num + 1 > MAX_SKB_FRAGS) {
+			rsoft_cursor_seek(c, pos);
+			break;
+		}
+		tx_ref_add(tx, l, &r);
+	}
+	if (n) {
+		tx->nsegs += n;
+		tx->has_refs = true;
+		skb_shinfo(skb)->flags |= SKBFL_SHARED_FRAG;
+		rsoft_qp_count_add(tx->qp, RSOFT_CNT_TX_BY_REF, n);
+	}
+	return n;
+}
+
 /* Packets of this size that may still join the batch. */
 static u32 tx_alike_room(struct rsoft_tx *tx, u32 wire)
 {
@@ -418,10 +556,14 @@ int rsoft_tx_alike(struct rsoft_tx *tx, struct rsoft_path *path,
 	*why = RSOFT_ACCESS_OK;
 	tx_alike_init(tx, &l, pkt, len, wire);
 	count = min(count, tx_alike_room(tx, wire));
-	do {
+	if (tx->by_ref)
+		done = tx_ref_piece(tx, &l, c, count);
+	/* by reference an skb has room for few; the rest goes into others */
+	n = done ? 0 : count;
+	while (n && done < count && *why == RSOFT_ACCESS_OK) {
 		n = tx_alike_piece(tx, &l, c, wire, count - done, why);
 		done += n;
-	} while (n && done < count && *why == RSOFT_ACCESS_OK);
+	}
 	if (done && wire < tx->seg_size)
 		tx->closed = true;
 	/* what stopped it stops the next one too */

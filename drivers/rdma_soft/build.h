@@ -21,6 +21,8 @@
  * @nsegs: packets in @skb
  * @max_segs: packets that may be put in @skb, 0 if not asked yet
  * @closed: a shorter packet was added, nothing may follow
+ * @by_ref: the caller wants payload of rsoft_tx_alike() to stay where it is
+ * @has_refs: some of the packets in @skb are such
  * @bytes: bytes sent by flushes since rsoft_tx_init(), and 512 a packet for
  *         the work that does not depend on its length
  * @icrc_len: packet length for which @icrc_base holds
@@ -37,6 +39,8 @@ struct rsoft_tx {
 	u32 nsegs;
 	u32 max_segs;
 	bool closed;
+	bool by_ref;
+	bool has_refs;
 	u32 bytes;
 	u32 icrc_len;
 	u32 icrc_base;
@@ -93,6 +97,9 @@ int rsoft_tx_packet(struct rsoft_tx *tx, struct rsoft_path *path,
  * @len: payload bytes of each packet, a multiple of four
  * @count: how many at most, at least 1
  * @why: set to the rule that was broken if the result is -EACCES
+ *
+ * With @tx->by_ref the skb refers to the pages of a user's region, if the payload
+ * lies in one and touches two pages a packet at most; else it is copied.
  *
  * Context: BH disabled.
  *

@@ -49,6 +49,7 @@ static const struct rdma_stat_desc descs[RSOFT_CNT_MAX] = {
 	[RSOFT_CNT_TX_THROTTLED] = { .name = "tx_throttled" },
 	[RSOFT_CNT_TX_HOLDS] = { .name = "tx_holds" },
 	[RSOFT_CNT_TX_HOLDS_VAIN] = { .name = "tx_holds_vain" },
+	[RSOFT_CNT_TX_BY_REF] = { .name = "tx_by_ref" },
 	[RSOFT_CNT_TX_REFUSED] = { .name = "tx_refused" },
 	[RSOFT_CNT_TX_NO_ROUTE] = { .name = "tx_no_route" },
 	[RSOFT_CNT_CQ_OVERFLOW] = { .name = "cq_overflows" },

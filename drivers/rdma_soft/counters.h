@@ -50,6 +50,7 @@ enum rsoft_counter {
 	RSOFT_CNT_TX_THROTTLED,		/* sends that waited for the stack */
 	RSOFT_CNT_TX_HOLDS,		/* times that messages were held */
 	RSOFT_CNT_TX_HOLDS_VAIN,	/* of these, nothing more was posted */
+	RSOFT_CNT_TX_BY_REF,		/* packets whose payload was not copied */
 	RSOFT_CNT_TX_REFUSED,		/* skbs refused by the IP layer */
 	RSOFT_CNT_TX_NO_ROUTE,		/* no route, or a GID not to be used */
 	RSOFT_CNT_CQ_OVERFLOW,

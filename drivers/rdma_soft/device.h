@@ -60,6 +60,7 @@ struct rsoft_link;
  * @stack_looked_ns: when all of them were looked at
  * @inject: faults on purpose; NULL in a build without them
  * @gso: enum rsoft_gso, as set by the administrator
+ * @by_ref: payload may be sent by reference, as set by the administrator
  */
 struct rsoft_dev {
 	struct ib_device ib_dev;
@@ -80,6 +81,7 @@ struct rsoft_dev {
 	u64 stack_looked_ns;
 	struct rsoft_inject *inject;
 	u8 gso;
+	bool by_ref;
 };
 
 static inline struct rsoft_dev *to_rdev(struct ib_device *ibdev)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The decision about UDP GSO, and its attributes: "gso" is the switch, "gso_used"
- * says what came of it for the link's netdev.
+ * says what came of it for the link's netdev. Beside them "payload_by_reference",
+ * off unless switched on: see rsoft_tx_alike().
  */
 #include "gso.h"
 
 #include <linux/device.h>
+#include <linux/kstrtox.h>
 #include <linux/netdevice.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -96,9 +98,33 @@ static ssize_t gso_used_show(struct device *d, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(gso_used);
 
+static ssize_t payload_by_reference_show(struct device *d,
+					 struct device_attribute *attr,
+					 char *buf)
+{
+	return sysfs_emit(buf, "%s\n",
+			  READ_ONCE(gso_dev(d)->by_ref) ? "on" : "off");
+}
+
+static ssize_t payload_by_reference_store(struct device *d,
+					  struct device_attribute *attr,
+					  const char *buf, size_t count)
+{
+	bool on;
+	int err;
+
+	err = kstrtobool(buf, &on);
+	if (err)
+		return err;
+	WRITE_ONCE(gso_dev(d)->by_ref, on);
+	return count;
+}
+static DEVICE_ATTR_RW(payload_by_reference);
+
 static struct attribute *gso_attrs[] = {
 	&dev_attr_gso.attr,
 	&dev_attr_gso_used.attr,
+	&dev_attr_payload_by_reference.attr,
 	NULL,
 };
 

@@ -20,6 +20,8 @@
 /* Messages or payload bytes after which an ACK is asked for. */
 #define REQ_ACK_PKTS		16
 #define REQ_ACK_BYTES		(64 * 1024)
+/* Path MTU from which on payload may be sent by reference. */
+#define REQ_REF_MTU		2048
 
 /* Packets under way at most: less than half of the PSNs (IBTA 9.7.2). */
 #define REQ_PSN_MAX		0x7fffff
@@ -592,6 +594,17 @@ static u32 req_alike(const struct rsoft_qp *qp, const struct rsoft_swqe *wqe)
 		      qp->mtu_shift);
 }
 
+/*
+ * May payload be sent by reference? Only where a packet is about a page, and not
+ * a second time: what a program wrote meanwhile costs one packet, never a hang.
+ */
+static bool req_by_ref(const struct rsoft_qp *qp)
+{
+	return READ_ONCE(qp->dev->by_ref) && qp->ibqp.qp_type == IB_QPT_RC &&
+	       1u << qp->mtu_shift >= REQ_REF_MTU &&
+	       rsoft_psn_diff(qp->req.psn, qp->req.psn_max) >= 0;
+}
+
 static enum req_step req_send_alike(struct rsoft_qp *qp, struct req_run *run,
 				    struct rsoft_swqe *wqe, u32 n)
 {
@@ -616,6 +629,7 @@ static enum req_step req_send_alike(struct rsoft_qp *qp, struct req_run *run,
 	req_cursor(qp, run, wqe,
 		   (u64)rsoft_psn_diff(req->psn, wqe->first_psn)
 		   << qp->mtu_shift);
+	run->tx.by_ref = req_by_ref(qp);
 	got = rsoft_tx_alike(&run->tx, path, &pkt, &run->c, len, n, &why);
 	if (got < 0)
 		return req_not_built(wqe, got, why);

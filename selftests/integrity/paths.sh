@@ -10,7 +10,7 @@
 . "${HERE:?start this by selftests/run.sh}/lib/all.sh"
 
 HOOK=/sys/kernel/debug/rdma_soft/hook
-WATCHED='gso_batches rx_batches rx_hook rx_encap drop_icrc drop_shape'
+WATCHED='gso_batches rx_batches rx_hook rx_encap tx_by_ref drop_icrc drop_shape'
 
 begin()
 {
@@ -95,7 +95,7 @@ t_whole()
 	begin
 	usual
 	some gso_batches rx_batches rx_hook
-	none rx_encap
+	none rx_encap tx_by_ref
 }
 
 t_gso_off()
@@ -174,6 +174,75 @@ t_merged_hook_off()
 	none rx_batches rx_hook
 }
 
+# by_ref on|off: payload by reference
+by_ref()
+{
+	local dev
+	for dev in $DEVA $DEVB; do
+		echo "$1" > "/sys/class/infiniband/$dev/payload_by_reference" ||
+			fail "payload_by_reference $1"
+		[ "$(cat "/sys/class/infiniband/$dev/payload_by_reference")" = "$1" ] ||
+			fail "payload_by_reference is not $1"
+	done
+}
+
+# referred: some payload was sent by reference, which small packets never are
+referred()
+{
+	if [ "$MTU" -ge 9000 ]; then
+		some tx_by_ref
+	else
+		none tx_by_ref
+	fi
+}
+
+t_by_ref()
+{
+	trap 'by_ref off' EXIT
+	by_ref on
+	begin
+	usual
+	some gso_batches rx_batches rx_hook
+	none rx_encap
+	referred
+}
+
+t_by_ref_gso_off()
+{
+	trap 'by_ref off; gso auto' EXIT
+	by_ref on
+	gso off
+	begin
+	usual
+	none gso_batches rx_batches rx_encap
+	some rx_hook
+	referred
+}
+
+t_by_ref_hook_off()
+{
+	trap 'by_ref off; echo Y > $HOOK' EXIT
+	by_ref on
+	echo N > $HOOK
+	begin
+	usual
+	some gso_batches rx_encap
+	none rx_batches rx_hook
+	referred
+}
+
+t_by_ref_late()
+{
+	trap 'by_ref off; offload tx-udp-segmentation on' EXIT
+	by_ref on
+	offload tx-udp-segmentation off
+	begin
+	usual
+	some gso_batches rx_hook
+	none rx_batches rx_encap
+	referred
+}
+
 # tap_starts: a tap on both ends, which shares the bytes of every skb
 tap_starts()
 {
@@ -246,7 +315,7 @@ t_bridge()
 	none rx_batches
 }
 
-ktap_plan 15
+ktap_plan 20
 for MTU in 1500 9000; do
 	rig_down > /dev/null 2>&1
 	rig_up $MTU
@@ -257,6 +326,10 @@ for MTU in 1500 9000; do
 	ktap_run "mtu_$MTU.cut_late" t_late
 	ktap_run "mtu_$MTU.merged" t_merged
 	ktap_run "mtu_$MTU.tap" t_tap
+	ktap_run "mtu_$MTU.by_ref" t_by_ref
+	[ $MTU = 1500 ] || ktap_run "mtu_$MTU.by_ref_gso_off" t_by_ref_gso_off
+	[ $MTU = 1500 ] || ktap_run "mtu_$MTU.by_ref_hook_off" t_by_ref_hook_off
+	[ $MTU = 1500 ] || ktap_run "mtu_$MTU.by_ref_cut_late" t_by_ref_late
 	[ $MTU = 9000 ] || ktap_run "mtu_$MTU.merged_hook_off" t_merged_hook_off
 	[ $MTU = 9000 ] || ktap_run "mtu_$MTU.gso_refuses" t_gso_refuses
 	[ $MTU = 1500 ] || ktap_run "mtu_$MTU.bridge" t_bridge
