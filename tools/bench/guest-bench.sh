@@ -8,8 +8,9 @@
 #
 # driver: rdma_soft, rxe, tcp (tcp after one of the others); rig: MTU of the veth
 # pair, or "self": one device on a dummy netdev, with itself, or "gbit": MTU 1500 and
-# both ends of the pair send through a shaper of 1 Gbit/s with a queue of 384 KiB,
-# which must not have to drop a packet of rdma_soft. In the options DEV,
+# both ends of the pair send through a shaper of 1 Gbit/s with a queue of 384 KiB
+# ("gbit:KIB": of so many), which must not have to drop a packet of rdma_soft; or "MTU:ref" with payload sent by
+# reference (rdma_soft only). In the options DEV,
 # GID and ADDR stand for the device, GID index and address of that end; PEER for the
 # server's address. "bytes" must have crossed the veth pair. Prints, for each:
 #
@@ -40,16 +41,34 @@ leave()
 	driver='' rig=''
 }
 
-# shaper add|del: what "gbit" has in both ends. Its bucket holds less than a super-packet,
+# shaper add KiB | shaper del: what "gbit" has in both ends. Its bucket holds less than a super-packet,
 # so that each is cut there, packet by packet, as for a card without offloads.
 shaper()
 {
 	local d opts=
-	[ "$1" = del ] || opts='tbf rate 1gbit burst 16kb limit 384kb'
+	[ "$1" = del ] || opts="tbf rate 1gbit burst 16kb limit ${2}kb"
 	for d in v0 v1; do
 		# shellcheck disable=SC2086  # words
 		tc qdisc "$1" dev $d root $opts || { err "tc qdisc $1 dev $d failed"; return; }
 	done
+}
+
+by_reference()
+{
+	local d
+	for d in bench0 bench1; do
+		echo on >/sys/class/infiniband/$d/payload_by_reference || return
+	done
+}
+
+# counted NAME: of both ends so far
+counted()
+{
+	local f v n=0
+	for f in /sys/class/infiniband/bench[01]/ports/1/hw_counters/"$1"; do
+		read -r v 2>/dev/null <"$f" && n=$((n + v))
+	done
+	echo $n
 }
 
 # shaped: packets sent and packets dropped by both shapers so far
@@ -65,8 +84,9 @@ shaped()
 enter_rig()
 {
 	local mtu=$2
-	[ "$2" != gbit ] || mtu=1500
-	[ "$rig" != gbit ] || shaper del || exit 1
+	mtu=${mtu%:*}
+	[ "$mtu" != gbit ] || mtu=1500
+	[ "${rig%:*}" != gbit ] || shaper del || exit 1
 	if [ "$1" != "$driver" ]; then
 		leave
 		[ "$1" = tcp ] || "load_$1" || exit 1
@@ -90,7 +110,9 @@ enter_rig()
 		fi
 		[ "$driver" = tcp ] && return
 		setup_one_ns "$driver" bench0 bench1 "$mtu" || exit 1
-		[ "$rig" != gbit ] || shaper add || exit 1
+		[ "$rig" != gbit ] || shaper add 384 || exit 1
+		[[ $rig != gbit:* ]] || shaper add "${rig#*:}" || exit 1
+		[[ $rig != *:ref ]] || by_reference || exit 1
 	fi
 	cli_gid=$(gid_index "$cli_dev" "$cli_addr") || exit 1
 	srv_gid=$(gid_index "$srv_dev" "$srv_addr") || exit 1
@@ -129,7 +151,9 @@ measure()
 		err "$part $id: moved $bytes bytes but only $crossed crossed the veth pair"
 		return
 	}
-	[ "$rig" != gbit ] || shaper_held "$id" "$was"
+	[[ $rig != *:ref ]] || [ "$(counted tx_by_ref)" -gt 0 ] ||
+		{ err "$part $id: payload was copied"; return; }
+	[ "${rig%:*}" != gbit ] || shaper_held "$id" "$was"
 }
 
 # shaper_held ID "SENT DROPPED": what the shapers did since then
@@ -139,9 +163,11 @@ shaper_held()
 	read -r sent0 drop0 <<<"$2"
 	read -r sent drop <<<"$(shaped)"
 	sent=$((sent - sent0)) drop=$((drop - drop0))
-	echo "$part $1: the shapers sent $sent packets and dropped $drop"
+	echo "$part $1: the shapers sent $sent packets and dropped $drop; throttled $(counted tx_throttled) times in all"
 	[ $sent -ge $((bytes / 1500)) ] || { err "$part $1: the shapers were passed by"; return; }
-	[ "$driver" != rdma_soft ] || [ $drop = 0 ] || err "$part $1: the shapers dropped $drop packets"
+	[ "$driver" = rdma_soft ] || return 0
+	[ "$(counted tx_throttled)" -gt 0 ] || { err "$part $1: the queue was never full"; return; }
+	[ $drop = 0 ] || err "$part $1: the shapers dropped $drop packets"
 }
 
 mark() { [ -z "${BENCH_MARK:-}" ] || "$BENCH_MARK"; }
