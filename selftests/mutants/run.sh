@@ -335,12 +335,12 @@ unharmed()
 # state_of_test PROGRAM: hash of everything its result depends on.
 state_of_test()
 {
-	local c=()
+	local script=
 
 	# a script may run what C files beside it make, as kverbs does
-	[ ! -f "$TOP/selftests/$1.sh" ] || c=("${1%/*}"/*.[ch])
-	hash_of "$driver_state" "$(cd "$TOP/selftests" && cat "$1".* "${c[@]}" \
-		lib/* uml/*.sh run.sh tests.list \
+	[ ! -f "$TOP/selftests/$1.sh" ] || script=1
+	hash_of "$driver_state" "$(cd "$TOP/selftests" &&
+		cat "$1".* ${script:+"${1%/*}"/*.[ch]} lib/* uml/*.sh run.sh tests.list \
 		../Documentation/transport.rst 2>/dev/null | sha256sum)"
 }
 
