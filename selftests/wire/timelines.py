@@ -1110,7 +1110,8 @@ def run(device, peers, pattern):
     for name, fn, case in TIMELINES:
         for family, peer in peers:
             full = f"{family}.{name}"
-            if pattern not in full or getattr(fn, "family", family) != family:
+            if (not any(p in full for p in pattern.split(",")) or
+                    getattr(fn, "family", family) != family):
                 continue
             ran += 1
             random.seed(full)
