@@ -3,8 +3,8 @@
 #
 # check.sh [STAGE]: run every check of the project, or one stage of it.
 #
-# Two lanes of stages run side by side: the VM, which keeps one core busy, and
-# all the rest. Each stage prints TAP into build/check/STAGE.log; here it is one
+# Two lanes of stages run side by side: the VM and the sanitizers, and all the
+# rest. Each stage prints TAP into build/check/STAGE.log; here it is one
 # line with its counts and time, and its failures. A stage that prints no result
 # at all has failed, and so has one that takes longer than its limit. All stages
 # run even if one fails. Once a minute a line says what runs. The last line is
@@ -18,11 +18,11 @@ cd "$TOP" || exit 1
 logs=$TOP/build/check
 mkdir -p "$logs" || die "cannot create $logs"
 
-# The stages of each lane, in order. Those of one lane share folders.
-vm_lane=(vm)
-other_lane=(style fuzz build-6.1 sparse build-6.12 build-7.x kunit wire uml-tests
-	uml-san)
-names=("${other_lane[@]}" "${vm_lane[@]}")
+# The stages of each lane, in order; they take about the same time. Those of the
+# first share folders.
+source_lane=(style fuzz build-6.1 sparse build-6.12 build-7.x kunit wire uml-tests)
+machine_lane=(vm uml-san)
+names=("${source_lane[@]}" "${machine_lane[@]}")
 
 # stage_limit NAME: seconds until a stage is stopped: several times what it takes
 # on two idle cores without caches.
@@ -292,9 +292,9 @@ main()
 		echo "# module and test programs ..."
 		build_in_tree >"$logs/build.log" 2>&1 || echo "# do not build, see build/check/build.log"
 	fi
-	lane "${vm_lane[@]}" &
+	lane "${machine_lane[@]}" &
 	lanes+=($!)
-	lane "${other_lane[@]}" &
+	lane "${source_lane[@]}" &
 	lanes+=($!)
 	tick &
 	ticker=$!
