@@ -108,7 +108,8 @@ one_file()
 	name=$(basename "$1" .pcap)
 	mtu=${name##*.}
 	log=${1%.pcap}.txt
-	/usr/bin/python3 "$here/check_pcap.py" --rules --mtu "$mtu" "$1" >"$log" 2>&1
+	/usr/bin/python3 "$here/check_pcap.py" --rules --mtu "$mtu" \
+		--to 02:09:00:00:00:0a "$1" >"$log" 2>&1
 	result $? "wire.packets_of_${name%.*}"
 	grep -v '^# rule ' "$log"
 	n=$(sed -n 's/^packets=\([0-9]*\) .*/\1/p' "$log")

@@ -66,6 +66,10 @@ for side in a b; do
 		echo "not ok - ethtool $dev"
 done
 batches=$(counter "$DEVA" gso_batches)
+# what arrives at a was sent by b in super-packets and cut on the way
+sent=$(counter "$DEVB" gso_batches)
+segs=$(counter "$DEVB" gso_segs)
+whole=$(counter "$DEVA" rx_batches)
 for c in ${CASES//,/ }; do
 	( one "$c" )
 	rc=$?
@@ -78,6 +82,15 @@ for c in ${CASES//,/ }; do
 done
 (($(counter "$DEVA" gso_batches) > batches)) ||
 	echo "not ok - wire.super_packets_were_sent"
+sent=$(($(counter "$DEVB" gso_batches) - sent))
+segs=$(($(counter "$DEVB" gso_segs) - segs))
+whole=$(($(counter "$DEVA" rx_batches) - whole))
+if ((sent > 0 && segs > sent && whole == 0)); then
+	echo "ok - wire.arrived_cut"
+else
+	echo "not ok - wire.arrived_cut"
+fi
+echo "# $sent super-packets of $segs packets were sent to the end that captures; $whole arrived whole"
 rig_down > /dev/null 2>&1
 rmmod rdma_soft || echo "not ok - wire.module_unloads"
 dmesg --color=never > /run/out/dmesg.txt
