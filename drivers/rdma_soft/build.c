@@ -508,17 +508,15 @@ static u32 tx_ref_piece(struct rsoft_tx *tx, struct tx_alike *l,
 	u64 pos;
 
 	for (n = 0; n < count; n++) {
-		pos = c->pos;
-		if (!tx_frag(sizeof(struct rsoft_bth) + RSOFT_ICRC_LEN) ||
-		    !tx_ref_gather(c, l->len, &r, &why)) {
-			rsoft_cursor_seek(c, pos);
+		frag = tx_frag(sizeof(struct rsoft_bth) + RSOFT_ICRC_LEN);
+		if (!frag)
 			break;
-		}
-		frag = this_cpu_ptr(&tx_pages.frag);
 		used = skb_shinfo(skb)->nr_frags;
 		/* the header joins the iCRC in front of it where it can */
 		used += !skb_can_coalesce(skb, used, frag->page, frag->offset);
-		if (used + r.num + 1 > MAX_SKB_FRAGS) {
+		pos = c->pos;
+		if (!tx_ref_gather(c, l->len, &r, &why) ||
+		    used + r.num + 1 > MAX_SKB_FRAGS) {
 			rsoft_cursor_seek(c, pos);
 			break;
 		}
