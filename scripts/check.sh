@@ -201,7 +201,7 @@ run_stage()
 
 	limit=$(stage_limit "$name")
 	echo "# stage $name ..."
-	echo "$BASHPID" >"$logs/$name.running"
+	: >"$logs/$name.running"
 	timeout -k 30 "$limit" scripts/check.sh --run-stage "$name" >"$log" 2>&1 8>&- &
 	child=$!
 	wait "$child"
@@ -230,7 +230,6 @@ lane()
 {
 	local s i child=
 
-	# shellcheck disable=SC2154 # set by wait
 	trap '[ -z "$child" ] || kill "$child"; exit 130' TERM INT
 	for s; do
 		for i in "${!wanted[@]}"; do

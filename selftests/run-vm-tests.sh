@@ -135,7 +135,8 @@ silence_limit()
 consume()
 {
 	local line limit rc
-	while limit=$(silence_limit); do
+	limit=$(silence_limit)
+	while true; do
 		IFS= read -r -t "$limit" line || {
 			rc=$?
 			((rc > 128)) || break
@@ -147,6 +148,7 @@ consume()
 		case $line in
 		'# begin '*)
 			CURRENT=${line#\# begin }
+			limit=$(silence_limit)
 			SUBBAD=0 ;;
 		'1..'*)
 			GUEST_PLAN=${line#1..} ;;
