@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "vt.h"
+#include "fault.h"
 
 #define LEN	65536
 #define MSGS	300
@@ -45,28 +45,9 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-/* A hardware counter of the device, 0 if there is none of that name. */
-static uint64_t counter(const struct vt_end *e, const char *name)
-{
-	unsigned long long v = 0;
-	char path[256];
-	FILE *f;
-	int n;
-
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
-		 ibv_get_device_name(e->ctx->device), name);
-	f = fopen(path, "r");
-	VT_ASSERT(f, "%s: %m", path);
-	n = fscanf(f, "%llu", &v);
-	VT_ASSERT(n == 1, "%s", path);
-	fclose(f);
-	return v;
-}
-
 static uint64_t both(const struct vt_pair *p, const char *name)
 {
-	return counter(&p->ea, name) + counter(&p->eb, name);
+	return fault_counter(&p->ea, name) + fault_counter(&p->eb, name);
 }
 
 static void post(struct vt_pair *p, enum ibv_wr_opcode op, uint64_t id)

@@ -123,6 +123,17 @@ rig_is()
 		link_exists "$DEVA" && link_exists "$DEVB"
 }
 
+# rig_links SECONDS: both links on the rig's netdevs, each GID there in that time.
+rig_links()
+{
+	link_add "$NSA" "$DEVA" "$IFA" || fail "no link $DEVA on $IFA"
+	link_add "$NSB" "$DEVB" "$IFB" || fail "no link $DEVB on $IFB"
+	wait_for "$1" gid_index "$DEVA" $A4 > /dev/null || fail "no GID for $A4"
+	wait_for "$1" gid_index "$DEVA" $A6 > /dev/null || fail "no GID for $A6"
+	wait_for "$1" gid_index "$DEVB" $B4 > /dev/null || fail "no GID for $B4"
+	wait_for "$1" gid_index "$DEVB" $B6 > /dev/null || fail "no GID for $B6"
+}
+
 # rig_up [MTU]: the pair with a link at each end.
 rig_up()
 {
@@ -132,12 +143,7 @@ rig_up()
 	else
 		rig_one_ns "$mtu"
 	fi
-	link_add "$NSA" "$DEVA" "$IFA" || fail "no link $DEVA on $IFA"
-	link_add "$NSB" "$DEVB" "$IFB" || fail "no link $DEVB on $IFB"
-	wait_for 5 gid_index "$DEVA" $A4 > /dev/null || fail "no GID for $A4"
-	wait_for 5 gid_index "$DEVA" $A6 > /dev/null || fail "no GID for $A6"
-	wait_for 5 gid_index "$DEVB" $B4 > /dev/null || fail "no GID for $B4"
-	wait_for 5 gid_index "$DEVB" $B6 > /dev/null || fail "no GID for $B6"
+	rig_links 5
 	echo "$mtu" > "$RIG_FILE"
 	rig_export
 }

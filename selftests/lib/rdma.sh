@@ -82,7 +82,7 @@ driver_load()
 		dep_load $dep || return 1
 	done
 	if [ "$DRIVER" = rxe ]; then
-		modprobe rdma_rxe
+		dep_load rdma_rxe
 		return
 	fi
 	if ! [ -f "$MODULE" ]; then

@@ -17,18 +17,6 @@ mkdir -p $TMPDIR
 # Seconds for the program; its tests have limits of their own, 60 s each.
 LIMIT=150
 
-links_up()
-{
-	local at
-
-	link_add "$NSA" "$DEVA" "$IFA" || return 1
-	link_add "$NSB" "$DEVB" "$IFB" || return 1
-	for at in "$DEVA $A4" "$DEVA $A6" "$DEVB $B4" "$DEVB $B6"; do
-		# shellcheck disable=SC2086  # device and address
-		wait_for 10 gid_index $at > /dev/null || return 1
-	done
-}
-
 links_down()
 {
 	link_del "$DEVA" && link_del "$DEVB" && driver_unload
@@ -40,7 +28,7 @@ rig_two_ns "$mtu"
 rig_export
 while read -r name MODULE subtests; do
 	echo "# mutant $name"
-	if driver_load && links_up; then
+	if driver_load && (rig_links 10); then
 		echo "# begin $PROG"
 		timeout -k 5 $LIMIT "$BUILD/$PROG" "$subtests" < /dev/null
 		echo "# end $name"

@@ -135,14 +135,19 @@ subtest_is()
 		END { exit !found }' "$1"
 }
 
+# sub_of NAME: the subtest that must notice it.
+sub_of()
+{
+	head_of "$here/$1.patch" test | sed 's/^[^:]*://'
+}
+
 # baseline PROGRAM NAME...: the named tests of a script on the unchanged driver.
 baseline()
 {
 	local prog=$1 name subs state
 
 	shift
-	subs=$(for name; do head_of "$here/$name.patch" test; done |
-		sed 's/^[^:]*://' | sort -u | paste -sd,)
+	subs=$(for name; do sub_of "$name"; done | sort -u | paste -sd,)
 	base_log "$prog"
 	state="$(state_of_test "$prog") $subs"
 	[ "$(cat "$log.of" 2>/dev/null)" != "$state" ] || return 0
@@ -194,8 +199,7 @@ noticed()
 {
 	local sub
 
-	sub=$(head_of "$here/$1.patch" test)
-	sub=${sub#*:}
+	sub=$(sub_of "$1")
 	subtest_is "$2" 'not ok' "$sub" ||
 		{ grep -q '^# begin ' "$2" && ! subtest_is "$2" ok "$sub" &&
 		  grep -q '^error: the guest' "$2"; }
@@ -281,8 +285,7 @@ batch()
 
 	shift
 	todo=("$@")
-	subs=$(for name; do head_of "$here/$name.patch" test; done |
-		sed 's/^[^:]*://' | sort -u | paste -sd,)
+	subs=$(for name; do sub_of "$name"; done | sort -u | paste -sd,)
 	while ((${#todo[@]})); do
 		base_log "$prog"
 		rm -f "$log" "${log%.log}-again.log"
@@ -290,8 +293,7 @@ batch()
 			echo "$(basename "$log" .log) $work/base.ko $subs"
 			for name in "${todo[@]}"; do
 				rm -f "$results/$name.log"
-				echo "$name $results/$name.ko $(head_of \
-					"$here/$name.patch" test | sed 's/^[^:]*://')"
+				echo "$name $results/$name.ko $(sub_of "$name")"
 			done
 			echo "$(basename "$log" .log)-again $work/base.ko $subs"
 		} >"$list"
@@ -321,13 +323,12 @@ batch()
 # at first. (No log: it ended early, with a mutant.)
 unharmed()
 {
-	local file=$1 name sub
+	local file=$1 name
 
 	shift
 	[ -f "$file" ] || return
 	for name; do
-		sub=$(head_of "$here/$name.patch" test)
-		subtest_is "$file" ok "${sub#*:}" || [ ! -f "$results/$name.log" ] ||
+		subtest_is "$file" ok "$(sub_of "$name")" || [ ! -f "$results/$name.log" ] ||
 			verdict "$name" bad "the guest was broken afterwards"
 	done
 }

@@ -106,6 +106,13 @@ static enum ibv_wr_opcode op_of(const char *name)
 	vt_fail(__FILE__, __LINE__, "no operation '%s'", name);
 }
 
+/* Operations whose length is no choice. */
+static bool eight_bytes(enum ibv_wr_opcode op)
+{
+	return op == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       op == IBV_WR_ATOMIC_FETCH_AND_ADD || op == IBV_WR_ATOMIC_WRITE;
+}
+
 static const char *status_name(enum ibv_wc_status s)
 {
 	static const char * const names[] = {
@@ -877,9 +884,7 @@ static void run_real(struct run *r)
 	to_state(&r->p.a, &r->p.b, &r->ca, state_of(job->a));
 	ready_memory(r);
 	r->op = op_of(job->request);
-	if (r->op == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	    r->op == IBV_WR_ATOMIC_FETCH_AND_ADD ||
-	    r->op == IBV_WR_ATOMIC_WRITE)
+	if (eight_bytes(r->op))
 		r->len = 8;
 	apply_conds(r, c[C_COND], false);
 	if (r->op == IBV_WR_ATOMIC_CMP_AND_SWP)
@@ -1167,8 +1172,7 @@ static void run_raw_responder(struct run *r)
 		uint32_t len = r->len;
 
 		r->op = op_of(op);
-		if (!strcmp(op, "cas") || !strcmp(op, "fadd") ||
-		    !strcmp(op, "atomic_write"))
+		if (eight_bytes(r->op))
 			r->len = 8;
 		VT_ASSERT(!post_request(r, ++n), "");
 		r->len = len;

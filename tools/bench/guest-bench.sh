@@ -139,9 +139,9 @@ figures()
 
 measure()
 {
-	local id=$1 how=$2 bytes=$3 program=$4 before was crossed wait=tcp endless=
+	local id=$1 how=$2 bytes=$3 program=$4 before crossed wait=tcp was='' endless=
 	before=$(veth_bytes)
-	was=$(shaped)
+	[ "${rig%:*}" != gbit ] || was=$(shaped)
 	[ "$how" = cm ] && wait=cm endless=y
 	# shellcheck disable=SC2153
 	pair "$id" $wait "$program" "$(fill "$5" "$srv_dev" "$srv_gid" "$srv_addr")" \

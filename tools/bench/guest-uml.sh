@@ -16,11 +16,7 @@ turn()
 {
 	local kind rate
 	DRIVER=$2
-	if [ "$DRIVER" = rxe ]; then
-		dep_load rdma_rxe || exit 1
-	else
-		insmod "$MODULE" || exit 1
-	fi
+	driver_load || exit 1
 	rig_up 1500
 	for kind in write read; do
 		rate=$("$BUILD/integrity/many" $kind 1 65536 2000 |
@@ -29,12 +25,10 @@ turn()
 		echo "@ $1 $DRIVER $kind $rate"
 	done
 	rig_down
-	rmmod "$([ "$DRIVER" = rxe ] && echo rdma_rxe || echo rdma_soft)" || exit 1
+	driver_unload || exit 1
 }
 
-for dep in veth udp_tunnel ip6_udp_tunnel; do
-	dep_load $dep || exit 1
-done
+dep_load veth || exit 1
 for ((i = 1; i <= ROUNDS; i++)); do
 	turn $i rdma_soft
 	turn $i rxe
