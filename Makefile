@@ -38,7 +38,7 @@ kunit: ## unit tests under User Mode Linux, in seconds once cached [SUITE=name]
 style: ## checkpatch --strict, kernel-doc, shellcheck and the project's own rules
 	scripts/check-style.sh
 
-sparse: ## type and endian check (sparse, C=2)
+sparse: ## type and endian check (sparse)
 	scripts/check-sparse.sh
 
 -include scripts/vm.mk

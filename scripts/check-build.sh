@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # check-build.sh 6.1|6.12|7.x: compile the modules for Debian's kernel of that
-# series, from scratch and with W=1. Any warning fails. Prints TAP.
+# series, from scratch and with W=1, for 6.1 with sparse. Any warning fails.
+# Prints TAP.
 set -u
 # shellcheck source=scripts/build/common.sh
 . "$(dirname "$0")/build/common.sh"
@@ -23,6 +24,7 @@ build()
 		# have a vmlinux, for which BTF is made of it.
 		set -- W=1 -j"$JOBS"
 		[ -f "$kdir/vmlinux" ] || set -- "$@" KCFLAGS=-g0
+		[ "$series" != 6.1 ] || set -- "$@" C=1 CF=-D__CHECK_ENDIAN__
 		"$TOP/scripts/build/module.sh" "$kdir" "$out" "$@"
 		;;
 	7.x)

@@ -57,6 +57,41 @@ rule()
 	fi
 }
 
+# remembered COMMAND [ARGUMENT...] -- FILE...: the command on those of the files
+# that it has not yet found clean. What it found clean is kept in the cache by
+# the content of file, command and tool ($tools).
+remembered()
+{
+	local cmd=() kept=$CACHE/style about f key todo=() keys=() text rc
+
+	while [ "$1" != -- ]; do
+		cmd+=("$1")
+		shift
+	done
+	shift
+	[ $# -gt 0 ] || { echo "no files found"; return 1; }
+	mkdir -p "$kept" && find "$kept" -type f -mtime +30 -delete
+	about="${cmd[*]} $(declare -f "${cmd[0]}") $tools"
+	# A script is read together with those that it sources.
+	[ "${cmd[0]}" != shell ] || about+=$(cat "${sh_files[@]}" | sha256sum)
+	for f; do
+		key=$(hash_of "$about" "$f" "$(sha256sum <"$f")")
+		[ ! -e "$kept/$key" ] || continue
+		todo+=("$f")
+		keys+=("$key")
+	done
+	[ ${#todo[@]} -gt 0 ] || return 0
+	text=$("${cmd[@]}" "${todo[@]}" 2>&1)
+	rc=$?
+	if [ $rc -eq 0 ] && [ -z "$text" ]; then
+		(cd "$kept" && touch "${keys[@]}")
+	else
+		echo "$text"
+	fi
+	return $rc
+}
+tools=$(sha256sum "$lsrc"/scripts/{checkpatch.pl,kernel-doc} "$(command -v shellcheck)")
+
 # Not asked, because it is about patches and the kernel's MAINTAINERS.
 cp_ignore=FILE_PATH_CHANGES
 # Not asked of compat.h: its macros stand in for functions and declarations of
@@ -220,23 +255,24 @@ whitespace()
 }
 
 mapfile -t plain_files < <(printf '%s\n' "${driver_files[@]}" | grep -vE '/(crc_x86\.c|trace\.h)$')
-rule checkpatch checkpatch "$cp_ignore" "${plain_files[@]}"
+rule checkpatch remembered checkpatch "$cp_ignore" -- "${plain_files[@]}"
 rule checkpatch_asm checkpatch "$cp_ignore_asm" drivers/rdma_soft/crc_x86.c
 rule checkpatch_trace checkpatch "$cp_ignore_trace" drivers/rdma_soft/trace.h
 rule checkpatch_compat checkpatch "$cp_ignore_compat" drivers/rdma_soft/compat/compat.h
-rule kernel_doc kernel_doc "${h_files[@]}"
+rule kernel_doc remembered kernel_doc -- "${h_files[@]}"
 rule no_version_code no_version_code
 rule compat_names compat_names
 rule function_length function_length "${c_files[@]}"
 [ ${#prog_files[@]} -eq 0 ] ||
-	rule checkpatch_programs checkpatch "$cp_ignore_programs" "${prog_files[@]}"
+	rule checkpatch_programs remembered checkpatch "$cp_ignore_programs" -- \
+		"${prog_files[@]}"
 mapfile -t all < <(files)
 rule spdx spdx "${all[@]}"
 mapfile -t build_files < <(files '*Makefile' '*Kbuild*' '*.mk')
 rule silencers_commented silencers "${c_files[@]}" "${build_files[@]}"
 rule proto_userspace proto_userspace
 rule uapi_userspace uapi_userspace
-rule shellcheck shell "${sh_files[@]}"
+rule shellcheck remembered shell -- "${sh_files[@]}"
 rule shell_strict shell_strict "${sh_files[@]}"
 [ ${#py_files[@]} -eq 0 ] || rule python_syntax python "${py_files[@]}"
 rule features_have_tests scripts/check-features.py

@@ -37,6 +37,7 @@ packages()
 	python3-pyverbs|check|verbs from Python
 	python3-scapy|check|packets made independently of the driver
 	sparse|check|endian and address space checks
+	ccache|check|compiles what did not change in no time
 	shellcheck|check|checks the scripts
 	flex|check|builds the UML test kernel
 	bison|check|builds the UML test kernel

@@ -19,7 +19,7 @@ here=$(dirname "$0")
 
 newest_cached()
 {
-	find "$CACHE" -maxdepth 2 -path '*/trixie-7_*/.complete' "$@" \
+	find "$CACHE" -maxdepth 2 -path '*/trixie-7-ccache_*/.complete' "$@" \
 		-printf '%h\n' 2>/dev/null | sort -V | tail -n 1
 }
 
@@ -46,7 +46,7 @@ prepare()
 		sort -V | tail -n 1)
 	[ -n "$headers" ] || die "trixie-backports has no linux-headers-7.*-amd64"
 	ver=$(candidate_version "$headers" "${SUITE_APT[@]}")
-	root=$CACHE/trixie-7_${ver//[:~]/-}
+	root=$CACHE/trixie-7-ccache_${ver//[:~]/-}
 	if [ -e "$root/.complete" ]; then
 		touch "$root/.complete"
 		return 0
@@ -54,7 +54,7 @@ prepare()
 	info "creating a Debian 13 tree with $headers (about 1 minute)"
 	rm -rf --one-file-system "$root" "$root.tmp"
 	mmdebstrap --mode=root --variant=apt \
-		--include="gcc,make,libc6-dev,kmod,$headers" \
+		--include="ccache,gcc,make,libc6-dev,kmod,$headers" \
 		trixie "$root.tmp" "$CACHE/apt-trixie/etc/sources.list" \
 		>"$CACHE/trixie-7.log" 2>&1 || {
 		tail -n 20 "$CACHE/trixie-7.log" >&2
@@ -73,7 +73,7 @@ fi
 
 exec {CACHE_LOCK_FD}>&-
 out=${CHROOT_OUT:?set CHROOT_OUT to a folder for the results}
-mkdir -p "$out" "$root/src" "$root/out" || die "cannot create $out"
+mkdir -p "$out" "$root/src" "$root/out" "$root/ccache" || die "cannot create $out"
 # Private mounts: gone with the last process, nothing to clean up. Propagation
 # cannot be changed where / is itself only a chroot.
 propagation=private
@@ -85,5 +85,6 @@ exec unshare --mount --propagation "$propagation" bash -c '
 	mount --bind -o ro "$TOP" "$root/src" &&
 	mount -o remount,bind,ro "$root/src" &&
 	mount --bind "$out" "$root/out" || exit 125
-	exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-		LC_ALL=C.UTF-8 HOME=/root "$@"' bash "$@"
+	exec chroot "$root" /usr/bin/env -i PATH=/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin \
+		LC_ALL=C.UTF-8 HOME=/root \
+		CCACHE_DIR=/ccache CCACHE_MAXSIZE=1G "$@"' bash "$@"

@@ -56,6 +56,21 @@ candidate_version()
 		sed -n 's/^  Candidate: //p' | grep -v '^(none)$'
 }
 
+# use_ccache: what this shell compiles is kept in the cache by ccache, if that is
+# installed: a clone at the same path, or the same tree after 'make clean',
+# compiles in a tenth of the time. Messages of the compiler are kept with it.
+use_ccache()
+{
+	[ -x /usr/lib/ccache/gcc ] || return 0
+	mkdir -p "$CACHE/ccache" || die "cannot create $CACHE; set RDMA_SOFT_CACHE"
+	export CCACHE_DIR=${CCACHE_DIR:-$CACHE/ccache}
+	export CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-3G}
+	case :$PATH: in
+	*:/usr/lib/ccache:*) ;;
+	*) export PATH=/usr/lib/ccache:$PATH ;;
+	esac
+}
+
 # fetch_deb FOLDER PACKAGE [apt option...]: download one .deb into FOLDER.
 # Refreshes the package lists once when the first attempt fails (a fresh
 # machine has none, an old list names files that are gone).

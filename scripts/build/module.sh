@@ -42,4 +42,5 @@ else
 	rm -f "$out/.sources.new"
 fi
 
+use_ccache
 exec make -C "$kdir" M="$out" KVERBS=1 "$@" "${MODULE_TARGET:-modules}"
