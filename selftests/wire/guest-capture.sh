@@ -14,6 +14,8 @@ export TREE HERE
 
 capture_starts()
 {
+	# what the one before said must not be taken for its word
+	: > /run/tcpdump.log
 	# exec: the pid is tcpdump's
 	( exec ip netns exec a tcpdump -i "$IFA" -s 9216 -B 131072 \
 		--immediate-mode -c "$PACKETS" \
