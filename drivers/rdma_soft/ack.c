@@ -37,17 +37,36 @@ static int ack_send(struct rsoft_qp *qp, u8 opcode, u32 psn, u8 syn, u32 msn,
 	return err ?: rsoft_tx_flush(&tx, &qp->resp.tx_refused);
 }
 
-static u32 ack_psn(const struct rsoft_qp *qp)
+/*
+ * The last request that a plain ACK may name. READs and atomics are acknowledged
+ * by their responses alone: if that is lost and an ACK names the request,
+ * rdma_rxe as a requester completes it without its data.
+ */
+static void ack_last(const struct rsoft_resp *resp, u32 *psn, u32 *msn)
 {
-	return rsoft_psn_add(qp->resp.epsn, RSOFT_PSN_MASK);
+	const struct rsoft_rdres *res;
+	u32 i;
+
+	*psn = rsoft_psn_add(resp->epsn, RSOFT_PSN_MASK);
+	*msn = resp->msn;
+	for (i = 1; i <= resp->rdres_mask + 1; i++) {
+		res = &resp->rdres[(resp->rdres_head - i) & resp->rdres_mask];
+		if (res->kind == RSOFT_KIND_NONE || res->last_psn != *psn)
+			return;
+		*psn = rsoft_psn_add(res->first_psn, RSOFT_PSN_MASK);
+		(*msn)--;
+	}
 }
 
 void rsoft_ack_flush(struct rsoft_qp *qp)
 {
+	u32 psn, msn;
+
 	if (!qp->resp.ack_due)
 		return;
-	if (ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, ack_psn(qp),
-		     RSOFT_SYN_ACK | RSOFT_CREDITS_INVALID, qp->resp.msn, 0)) {
+	ack_last(&qp->resp, &psn, &msn);
+	if (ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, psn,
+		     RSOFT_SYN_ACK | RSOFT_CREDITS_INVALID, msn, 0)) {
 		rsoft_timer_tx(qp, &qp->resp.tx_timer,
 			       rsoft_tx_wait_ns(qp->resp.tx_refused));
 		return;
