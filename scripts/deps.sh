@@ -50,6 +50,7 @@ packages()
 	tcpdump|check|captures in tests
 	iperf3|check|TCP beside RDMA in tests
 	nftables|check|packet filters in tests
+	wireguard-tools|check|a tunnel in tests
 	ethtool|check|switches offloads off in tests
 	tshark|check|decodes captured packets
 	iperf3|bench|TCP beside RDMA

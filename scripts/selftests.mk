@@ -11,14 +11,15 @@ SELFTESTS_CFLAGS := -Wno-missing-field-initializers -std=gnu11 -O1 -g -Wall \
 
 # Every C file of a test folder is one program.
 SELFTESTS_SRC := $(wildcard $(addprefix $(SELFTESTS_DIR)/, \
-	verbs/*.c integrity/*.c cm/*.c link/*.c netns/*.c loss/*.c))
+	verbs/*.c integrity/*.c cm/*.c link/*.c netns/*.c loss/*.c \
+	networks/*.c lifecycle/*.c))
 SELFTESTS_BIN := $(SELFTESTS_SRC:$(SELFTESTS_DIR)/%.c=$(SELFTESTS_OUT)/%)
 SELFTESTS_LIB := $(SELFTESTS_OUT)/lib/vt.o $(SELFTESTS_OUT)/lib/wire.o \
 	$(SELFTESTS_OUT)/lib/rst.o $(SELFTESTS_OUT)/lib/fault.o
 
 .PHONY: selftests check-vm check-uml check-verbs check-mutants check-perftest \
-	check-wire check-interop check-loss soak-loss check-kverbs check-selfcheck \
-	clean-selftests
+	check-wire check-interop check-networks check-lifecycle check-loss \
+	soak-loss check-kverbs check-selfcheck clean-selftests
 
 ##@ Selftests
 selftests: $(SELFTESTS_BIN) ## builds the test programs
@@ -64,6 +65,16 @@ check-loss: ## every fault at every packet, in UML and in the test VM; counts
 
 soak-loss: ## random faults for an hour, all operations, verified [DURATION=s] [SEED=n]
 	$(SELFTESTS_DIR)/loss/soak.sh
+
+check-networks: selftests modules ## VLAN, bond, bridge, containers, VRF, tunnels, filters, no IPv6
+	$(SELFTESTS_DIR)/run-vm-tests.sh --suite networks
+	$(SELFTESTS_DIR)/run-vm-tests.sh --suite noipv6 --append ipv6.disable=1
+
+check-lifecycle: selftests modules ## links come and go in use; stress in VM and UML with sanitizers [ROUNDS=N]
+	$(SELFTESTS_DIR)/uml/tests.sh lifecycle/steps
+	$(SELFTESTS_DIR)/uml/tests.sh --san lifecycle/stress
+	$(SELFTESTS_DIR)/run-vm-tests.sh --suite lifecycle \
+		$(if $(ROUNDS),--append ROUNDS=$(ROUNDS))
 
 check-perftest: selftests ## the whole perftest matrix in the test VM
 	$(SELFTESTS_DIR)/run-vm-tests.sh --suite perftest

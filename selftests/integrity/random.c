@@ -235,8 +235,11 @@ static uint32_t log_below(struct run *r, uint32_t max)
 
 static uint32_t any_len(struct run *r)
 {
-	uint32_t mtu = vt_mtu_bytes(r->cfg->mtu);
+	uint32_t mtu = vt_mtu_bytes(r->cfg->mtu), port;
 
+	port = vt_mtu_bytes(r->node[0].end.port.active_mtu);
+	if (r->cfg->type == IBV_QPT_UD && mtu > port)
+		mtu = port;
 	if (r->cfg->type == IBV_QPT_UD)
 		return vt_rnd_below(&r->rnd, 4) ?
 			vt_rnd_below(&r->rnd, mtu + 1) :

@@ -5,6 +5,9 @@
  *
  *   traffic STATUS-FILE [SECONDS]
  *
+ * TRAFFIC_TIMEOUT is the local ACK timeout of the QPs (default 13: 33 ms, and an
+ * error after 0.3 s; 18: 1 s and 8 s).
+ *
  * The file holds one line, rewritten all the time: STATE BYTES FATAL EIO
  * STATE: run, end. FATAL: IBV_EVENT_DEVICE_FATAL events seen. EIO: verbs calls
  * on the dead device that failed with EIO (doorbell, arm, new object).
@@ -140,7 +143,11 @@ static bool end_is_dead(struct vt_end *e)
 
 int main(int argc, char **argv)
 {
-	struct vt_conn conn = { .timeout = 13, .retry_cnt = 7 };
+	const char *timeout = getenv("TRAFFIC_TIMEOUT");
+	struct vt_conn conn = {
+		.timeout = timeout ? atoi(timeout) : 13,
+		.retry_cnt = 7,
+	};
 	int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	uint64_t until;
 	int rc, i;

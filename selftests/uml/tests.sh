@@ -74,7 +74,7 @@ list=$(IFS=,; echo "${names[*]}")
 "$here/run-uml.sh" "$variant" "$here/guest-tests.sh" \
 	"${limit:-$(limit_of "${names[@]}")}" UML_OUT="$out" MODULE="$module" \
 	TESTS="$list" SUBTEST="$subtest" \
-	${VT_WANT_MS:+VT_WANT_MS="$VT_WANT_MS"} | tee "$out/console.txt"
+	${VT_WANT_MS:+VT_WANT_MS="$VT_WANT_MS"} ${ROUNDS:+ROUNDS="$ROUNDS"} | tee "$out/console.txt"
 status=${PIPESTATUS[0]}
 grep -q '^ok ' "$out/console.txt" || status=1
 exit "$status"
