@@ -6,7 +6,9 @@
  * The source GID decides netns and egress: the look-up happens in the netns of
  * its netdev, bound to that netdev. No pointer to a netns or netdev is kept;
  * both are found through the GID, which the core invalidates in time. While a
- * GID is valid its netns cannot change.
+ * GID is valid its netns cannot change. When a MAC address changes or a bond
+ * fails over, the core makes the GIDs of the netdev anew: what was resolved
+ * before goes on with the one that took the place of its own.
  */
 #include "path.h"
 
@@ -263,9 +265,47 @@ static void rsoft_path_set_limits(struct rsoft_path *path,
 	WRITE_ONCE(path->gso_ok, gso_ok);
 }
 
-static struct dst_entry *rsoft_path_lookup(struct rsoft_path *path)
+/*
+ * The netdev of a GID if that is the address, type, netdev and netns of the
+ * path's own.
+ */
+static struct net_device *rsoft_path_same(const struct rsoft_path *path,
+					  const struct ib_gid_attr *attr)
+{
+	struct net_device *ndev = rdma_read_gid_attr_ndev_rcu(attr);
+
+	if (IS_ERR(ndev) || attr->gid_type != path->sgid->gid_type ||
+	    memcmp(&attr->gid, &path->sgid->gid, sizeof(attr->gid)) ||
+	    ndev->ifindex != path->ifindex ||
+	    dev_net(ndev)->net_cookie != path->net_cookie)
+		return NULL;
+	return ndev;
+}
+
+/* The netdev of the source GID, valid within the caller's RCU read section. */
+static struct net_device *rsoft_path_ndev(const struct rsoft_path *path)
 {
 	struct net_device *ndev = rdma_read_gid_attr_ndev_rcu(path->sgid);
+	struct ib_device *ib_dev = &path->dev->ib_dev;
+	struct net_device *heir = NULL;
+	const struct ib_gid_attr *attr;
+	u32 i;
+
+	if (!IS_ERR(ndev))
+		return ndev;
+	for (i = 0; i < RSOFT_GID_TABLE_LEN && !heir; i++) {
+		attr = rdma_get_gid_attr(ib_dev, path->sgid->port_num, i);
+		if (IS_ERR(attr))
+			continue;
+		heir = rsoft_path_same(path, attr);
+		rdma_put_gid_attr(attr);
+	}
+	return heir ?: ndev;
+}
+
+static struct dst_entry *rsoft_path_lookup(struct rsoft_path *path)
+{
+	struct net_device *ndev = rsoft_path_ndev(path);
 	u32 gen = atomic_read(&rsoft_route_gen);
 	struct dst_entry *dst, *old;
 

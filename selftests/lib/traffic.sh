@@ -46,6 +46,27 @@ traffic_moving()
 	fail "the traffic stands still before the test began"
 }
 
+# traffic_flows_on: bytes move within 300 ms.
+traffic_flows_on()
+{
+	local before
+	before=$(traffic_bytes)
+	pause 0.3
+	traffic_flows "$before"
+}
+
+# traffic_goes_on SECONDS WHEN: fails the test, with all that is known, unless
+# bytes move again within that time.
+traffic_goes_on()
+{
+	wait_for "$1" traffic_flows_on && return 0
+	note "traffic: $(cat "$TRAFFIC_STATUS" "$TRAFFIC_STATUS.out")"
+	rdma -d resource show qp 2> /dev/null | sed 's/^/# /'
+	note_counters "$DEVA"
+	note_counters "$DEVB"
+	fail "no traffic $2"
+}
+
 # traffic_end: the process must end by itself, satisfied.
 traffic_end()
 {

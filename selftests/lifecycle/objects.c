@@ -3,7 +3,8 @@
  * objects [PAIRS]: helper of the life-cycle tests. Makes every kind of object at
  * both ends (PD, MR, CQ with channel, SRQ, RC, UC and UD QP, AH, group members),
  * keeps work of every kind in flight on PAIRS connections (default 4), with a
- * thread blocked in ibv_get_cq_event() and one in ibv_get_async_event(). Prints
+ * thread blocked in ibv_get_cq_event() and one in ibv_get_async_event(). One QP at
+ * each end has a receive request that nothing but a flush completes. Prints
  * 'ready' and goes on until it is killed or the device goes. Then it prints what
  * it saw as 'fatal=N flushed=N woken=N' and ends with status 0.
  */
@@ -28,7 +29,7 @@ struct conn {
 static struct vt_end ea, eb;
 static struct vt_buf ba, bb;
 static struct conn rc[PAIRS];
-static struct vt_qp uc[2], ud[2], idle;
+static struct vt_qp uc[2], ud[2], parked[2], idle;
 static struct ibv_ah *ah;
 static struct ibv_comp_channel *chan;
 static atomic_uint fatal, flushed, woken;
@@ -73,6 +74,16 @@ static void join(struct vt_qp *q)
 	VT_ASSERT(!ibv_attach_mcast(q->qp, &v6, 0), "%m");
 }
 
+/* A receive request that stays, whatever is in flight elsewhere. */
+static void park(struct vt_end *e, struct vt_buf *b, struct vt_qp *q)
+{
+	struct vt_qp_cfg cfg = { .cq_depth = DEPTH };
+
+	vt_qp_create(e, q, &cfg);
+	VT_ASSERT(!vt_to_init(q, VT_ACCESS_ALL), "%m");
+	VT_ASSERT(!vt_recv(q, 0, b->p, 8, b->mr->lkey), "%m");
+}
+
 static void make(int pairs)
 {
 	struct vt_qp_cfg cfg = { .cq_depth = 4 * DEPTH };
@@ -102,6 +113,8 @@ static void make(int pairs)
 	vt_connect(&ud[0], &ud[1], NULL);
 	join(&ud[0]);
 	join(&ud[1]);
+	park(&ea, &ba, &parked[0]);
+	park(&eb, &bb, &parked[1]);
 	ah = vt_ah(&ea, &eb);
 	chan = ibv_create_comp_channel(ea.ctx);
 	VT_ASSERT(chan, "%m");
@@ -189,6 +202,8 @@ int main(int argc, char **argv)
 			drain(rc[p].a.scq);
 			drain(rc[p].b.rcq);
 		}
+		drain(parked[0].rcq);
+		drain(parked[1].rcq);
 		usleep(10000);
 	}
 	printf("fatal=%u flushed=%u woken=%u\n", fatal, flushed, woken);

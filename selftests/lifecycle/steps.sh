@@ -67,17 +67,9 @@ t_survives()
 	traffic_start 200
 	traffic_moving
 	"$@"
-	wait_for 20 moves_on || fail "no traffic behind it"
+	traffic_goes_on 20 "behind it"
 	traffic_stop
 	left_nothing
-}
-
-moves_on()
-{
-	local before
-	before=$(traffic_bytes)
-	pause 0.2
-	traffic_flows "$before"
 }
 
 # neighbours: those of a netdev are gone after it was down.
@@ -93,6 +85,18 @@ down_up()
 	pause 0.3
 	step netdev_up ip -n a link set $IFA up
 	neighbours
+}
+
+# Everything is lost for a while, ten times, at any point of a message.
+blackouts()
+{
+	local i
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		tc -n a qdisc replace dev $IFA root netem loss 100%
+		pause 0.$((i * 7 % 10))
+		tc -n a qdisc del dev $IFA root
+		traffic_goes_on 15 "after blackout $i"
+	done
 }
 
 # Only a netdev that is down may be renamed, in this kernel.
@@ -271,13 +275,14 @@ t_rmmod_against_all()
 	left_nothing
 }
 
-ktap_plan 16
+ktap_plan 17
 ktap_run link_del t_removed link_del link_del $DEVA
 ktap_run netdev_removed t_removed netdev_removed ip -n a link del $IFA
 ktap_run module_removed t_removed rmmod driver_unload
 ktap_run netns_exit t_netns
 ktap_run netdev_moved t_move
 ktap_run down_and_up t_survives down_up
+ktap_run blackouts t_survives blackouts
 ktap_run renamed t_survives rename
 ktap_run mac_changed t_survives mac
 ktap_run other_addresses t_survives other_addresses

@@ -81,8 +81,14 @@ static int run(uint64_t until)
 	for (;;) {
 		n = ibv_poll_cq(p.a.scq, 1, &wc);
 		now = vt_now_us();
-		if (n < 0 || (n && wc.status != IBV_WC_SUCCESS))
+		if (n < 0)
 			return 0;
+		if (n && wc.status != IBV_WC_SUCCESS) {
+			printf("# first bad completion: %s\n",
+			       ibv_wc_status_str(wc.status));
+			fflush(stdout);
+			return 0;
+		}
 		if (n) {
 			last = now;
 			bytes += CHUNK;
@@ -98,8 +104,10 @@ static int run(uint64_t until)
 			return 0;
 		if (now > until)
 			return 3;
-		if (now - last > STALL_US)
+		if (now - last > STALL_US) {
+			printf("# no completion for %u s\n", STALL_US / 1000000);
 			return 2;
+		}
 	}
 }
 

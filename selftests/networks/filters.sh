@@ -47,6 +47,93 @@ t_confirmed()
 	(($(nft_counter known) > 20)) || fail "no connection is known"
 }
 
+# How many packets of data each state of conntrack accepts, with nothing else let in.
+# Pins what RoCEv2's ports mean to a stateful filter; UDP port 4791 by a rule works.
+t_states()
+{
+	local state
+	up
+	in_b nft -f - <<-NFT || fail "no nft"
+	table inet t {
+		counter new { }
+		counter established { }
+		counter invalid { }
+		counter untracked { }
+		chain in {
+			type filter hook input priority 0; policy drop;
+			meta l4proto ipv6-icmp accept
+			udp dport 4791 ct state new counter name new accept
+			udp dport 4791 ct state established counter name established accept
+			udp dport 4791 ct state invalid counter name invalid
+			udp dport 4791 ct state untracked counter name untracked accept
+		}
+	}
+	NFT
+	works a $DEVA $A4 b $DEVB $B4
+	note "new $(nft_counter new), established $(nft_counter established)," \
+		"invalid $(nft_counter invalid), untracked $(nft_counter untracked)"
+	(($(nft_counter new) > 20)) || fail "no new connection"
+	for state in established invalid untracked; do
+		(($(nft_counter $state) == 0)) || fail "packets are $state by now"
+	done
+	# and without tracking
+	in_b nft -f - <<-NFT || fail "no notrack"
+	table inet r {
+		chain pre {
+			type filter hook prerouting priority raw;
+			udp dport 4791 notrack
+		}
+	}
+	NFT
+	works a $DEVA $A4 b $DEVB $B4
+	(($(nft_counter untracked) > 20)) || fail "notrack does not reach the data"
+}
+
+# send_pair FROM-NS SRC DST: a UDP packet from port 4791 to port 4791.
+send_pair()
+{
+	ip netns exec "$1" /usr/bin/python3 - "$2" "$3" <<-'PY'
+	import socket, struct, sys
+	s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+	s.bind((sys.argv[1], 0))
+	s.sendto(struct.pack('>4H', 4791, 4791, 40, 0) + bytes(32), (sys.argv[2], 0))
+	PY
+}
+
+# Were the ports a pair, "established" would match: the driver, which takes the
+# packet before the stack confirms its connection, does that itself.
+t_established()
+{
+	local rx n
+	up
+	in_b nft -f - <<-NFT || fail "no nft"
+	table inet t {
+		counter fresh { }
+		counter known { }
+		chain in {
+			type filter hook input priority 0;
+			udp sport 4791 ct state new counter name fresh
+			udp sport 4791 ct state established counter name known
+		}
+	}
+	NFT
+	rx=$(counter $DEVB rx_hook)
+	send_pair a $A4 $B4
+	send_pair b $B4 $A4
+	send_pair a $A4 $B4
+	wait_for 5 taken $((rx + 2)) || note_counters $DEVB
+	note "new $(nft_counter fresh), established $(nft_counter known)"
+	n=$(($(counter $DEVB rx_hook) - rx))
+	((n == 2)) || fail "the driver took $n packets of 2"
+	(($(nft_counter fresh) == 1 && $(nft_counter known) == 1)) ||
+		fail "the answered connection is not established"
+}
+
+taken()
+{
+	(($(counter $DEVB rx_hook) >= $1))
+}
+
 t_drop()
 {
 	local i
@@ -197,9 +284,11 @@ t_gid0_without_address()
 	dmesg | grep -q "$DEVA.*fe80" || fail "no line in the log: $(dmesg)"
 }
 
-ktap_plan 11
+ktap_plan 13
 ktap_run conntrack_confirmed_v4 t_confirmed $A4 $B4
 ktap_run conntrack_confirmed_v6 t_confirmed $A6 $B6
+ktap_run conntrack_states_of_rocev2 t_states
+ktap_run conntrack_established t_established
 ktap_run nft_input_drops t_drop input
 ktap_run nft_prerouting_drops t_drop prerouting
 ktap_run nft_output_drops t_drop_output
