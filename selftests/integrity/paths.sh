@@ -57,14 +57,17 @@ traffic()
 	none drop_icrc drop_shape
 }
 
-# usual: with the largest path MTU
+# usual [FAMILY...]: with the largest path MTU; at the small netdev MTU over IPv4
+# and IPv6, which are cut and merged by code of their own, or one of them
 usual()
 {
 	if [ "$MTU" -ge 9000 ]; then
 		traffic rc_v4_mtu_4096
-	else
-		traffic rc_v4_mtu_1024 rc_v6_mtu_1024
+		return
 	fi
+	[ $# -gt 0 ] || set -- 4 6
+	set -- "${@/#/rc_v}"
+	traffic "${@/%/_mtu_1024}"
 }
 
 offload()
@@ -104,7 +107,7 @@ t_gso_off()
 	gso off
 	used 'ipv4 no ipv6 no'
 	begin
-	usual
+	usual 6
 	none gso_batches rx_batches rx_encap
 	some rx_hook
 }
@@ -125,7 +128,7 @@ t_hook_off()
 	trap 'echo Y > $HOOK' EXIT
 	echo N > $HOOK
 	begin
-	usual
+	usual 4
 	some gso_batches rx_encap
 	none rx_batches rx_hook
 }
@@ -201,7 +204,7 @@ t_by_ref()
 	trap 'by_ref off' EXIT
 	by_ref on
 	begin
-	usual
+	usual 4
 	some gso_batches rx_batches rx_hook
 	none rx_encap
 	referred
@@ -264,7 +267,7 @@ t_tap()
 	command -v tcpdump > /dev/null || skip 'no tcpdump'
 	tap_starts
 	begin
-	usual
+	usual 6
 	some gso_batches rx_batches
 	kill "${TAPS[@]}"
 	wait "${TAPS[@]}" 2> /dev/null

@@ -177,13 +177,13 @@ t_name_kept()
 	ip link del d0
 }
 
-t_40_times()
+t_20_times()
 {
 	local i start
 	ip link add d0 type dummy
 	ip addr add 10.20.1.1/24 dev d0
 	ip link set d0 up
-	for ((i = 0; i < 40; i++)); do
+	for ((i = 0; i < 20; i++)); do
 		link_add '' soft0 d0 || fail "add number $i"
 		link_del soft0 || fail "delete number $i"
 	done
@@ -218,6 +218,6 @@ ktap_run second_link_on_netdev_is_refused clean t_same_netdev
 ktap_run bad_arguments clean t_bad_arguments
 ktap_run tiny_mtu_is_refused clean t_tiny_mtu
 ktap_run any_name_works clean t_name_kept
-ktap_run add_and_delete_40_times clean t_40_times
+ktap_run add_and_delete_20_times clean t_20_times
 ktap_run module_alias clean t_alias
 ktap_finish
