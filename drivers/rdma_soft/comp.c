@@ -34,11 +34,10 @@ static void comp_set_una(struct rsoft_qp *qp, u32 una)
 	req->una = una;
 	if (rsoft_psn_diff(una, req->win_base) > 0)
 		req->win_base = una;
-	if (rsoft_psn_diff(una, req->psn) > 0) {
-		/* the sent packets before una need not be sent again */
-		rsoft_req_rewind(qp, una);
-	}
 	rsoft_retry_progress(qp);
+	/* the sent packets before una need not be sent again */
+	if (rsoft_psn_diff(una, req->psn) > 0)
+		rsoft_req_rewind(qp, una);
 }
 
 /*
@@ -84,7 +83,7 @@ static void comp_implied_nak(struct rsoft_qp *qp)
 	rsoft_qp_count(qp, RSOFT_CNT_IMPLIED_NAK);
 	trace_rsoft_implied_nak(qp, req->una);
 	rsoft_early_asked(&qp->send.early, req->una);
-	rsoft_retry(qp, req->una);
+	rsoft_retry_read(qp);
 }
 
 /* Responses are missing in front of the one in hand, which is kept. */
@@ -141,21 +140,26 @@ static enum ib_wc_status comp_nak_status(u8 code)
 	}
 }
 
+/* A request is refused, but responses to those before it are missing. */
+static void comp_refused(struct rsoft_qp *qp, u32 psn)
+{
+	rsoft_retry_later(qp, psn, RSOFT_LATER_ALL);
+	comp_implied_nak(qp);
+}
+
 static void comp_nak(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 {
 	u8 code = pkt->syn & RSOFT_SYN_VALUE_MASK;
-	struct rsoft_req *req = &qp->req;
 	struct rsoft_swqe *wqe;
 
 	rsoft_qp_count(qp, RSOFT_CNT_NAK_RCVD);
 	trace_rsoft_nak_rcvd(qp, pkt->psn, code);
 	if (code == RSOFT_NAK_PSN) {
-		if (!comp_acked(qp, rsoft_psn_add(pkt->psn, RSOFT_PSN_MASK))) {
+		rsoft_retry_later(qp, pkt->psn, RSOFT_LATER_NAK);
+		if (!comp_acked(qp, rsoft_psn_add(pkt->psn, RSOFT_PSN_MASK)))
 			comp_implied_nak(qp);
-			return;
-		}
-		if (req->psn != req->una)
-			rsoft_retry(qp, req->una);
+		else
+			rsoft_retry_now(qp);
 		return;
 	}
 	wqe = comp_wqe_of(qp, pkt->psn);
@@ -167,7 +171,7 @@ static void comp_nak(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	if (comp_acked(qp, rsoft_psn_add(wqe->first_psn, RSOFT_PSN_MASK)))
 		rsoft_req_fail(qp, wqe, wqe->status);
 	else
-		comp_implied_nak(qp);
+		comp_refused(qp, wqe->first_psn);
 }
 
 static void comp_ack(struct rsoft_qp *qp, struct comp_run *run,
@@ -195,7 +199,7 @@ static void comp_ack(struct rsoft_qp *qp, struct comp_run *run,
 			rsoft_retry_rnr(qp, pkt->psn,
 					pkt->syn & RSOFT_SYN_VALUE_MASK);
 		else
-			comp_implied_nak(qp);
+			comp_refused(qp, pkt->psn);
 		break;
 	case RSOFT_SYN_NAK:
 		if (pkt->psn != last_acked)
@@ -515,5 +519,6 @@ void rsoft_comp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx)
 	}
 	rsoft_early_keep(qp, early, &run.early, rx);
 	rsoft_cursor_release(&run.c);
+	rsoft_retry_now(qp);
 	rsoft_comp_gap(qp);
 }

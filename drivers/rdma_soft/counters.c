@@ -42,6 +42,7 @@ static const struct rdma_stat_desc descs[RSOFT_CNT_MAX] = {
 	[RSOFT_CNT_EARLY_DROPS] = { .name = "early_drops" },
 	[RSOFT_CNT_GAPS_CLOSED] = { .name = "gaps_closed" },
 	[RSOFT_CNT_ASKED_IN_VAIN] = { .name = "asked_in_vain" },
+	[RSOFT_CNT_PROBES] = { .name = "probes" },
 	[RSOFT_CNT_READ_REQS] = { .name = "read_reqs" },
 	[RSOFT_CNT_ATOMIC_REQS] = { .name = "atomic_reqs" },
 	[RSOFT_CNT_HANDOFFS] = { .name = "engine_handoffs" },

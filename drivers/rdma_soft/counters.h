@@ -43,6 +43,7 @@ enum rsoft_counter {
 	RSOFT_CNT_EARLY_DROPS,		/* packets behind a gap not kept */
 	RSOFT_CNT_GAPS_CLOSED,		/* gaps whose first packet arrived */
 	RSOFT_CNT_ASKED_IN_VAIN,	/* packets asked for that were late */
+	RSOFT_CNT_PROBES,		/* packets sent again before time-outs */
 	RSOFT_CNT_READ_REQS,		/* READ requests executed */
 	RSOFT_CNT_ATOMIC_REQS,		/* atomic requests executed */
 	RSOFT_CNT_HANDOFFS,		/* runs of packets queued to an engine */

@@ -67,6 +67,34 @@ struct rsoft_rq {
 	u32 max_sge;
 };
 
+/* A loss that is repaired by sending again only what is known to be missing. */
+enum rsoft_hole {
+	RSOFT_HOLE_NONE,
+	RSOFT_HOLE_FILL,	/* packets are being sent again */
+	RSOFT_HOLE_PARK,	/* they are sent; nothing else until the answer */
+	RSOFT_HOLE_AHEAD,	/* they are sent; new ones follow meanwhile */
+};
+
+enum rsoft_hole_why {
+	RSOFT_HOLE_NAK,		/* the peer missed a request */
+	RSOFT_HOLE_READ,	/* responses were missing */
+	RSOFT_HOLE_PROBE,	/* no answer came */
+};
+
+/* Does the peer keep what comes behind a gap? */
+enum rsoft_keeps {
+	RSOFT_KEEPS_UNKNOWN,
+	RSOFT_KEEPS_YES,
+	RSOFT_KEEPS_NO,
+};
+
+/* A request was refused behind one whose responses are missing. */
+enum rsoft_later {
+	RSOFT_LATER_NONE,
+	RSOFT_LATER_NAK,	/* it was lost, what follows may be kept */
+	RSOFT_LATER_ALL,	/* all from there on has to be sent again */
+};
+
 /**
  * struct rsoft_req - requester: owned by the send engine
  * @psn: PSN of the next packet to send
@@ -85,6 +113,20 @@ struct rsoft_rq {
  * @extended: times the present time-out was put off
  * @ack_pkts: messages sent since an AckReq
  * @ack_bytes: payload bytes sent since an AckReq
+ * @hole: repair of a loss
+ * @hole_why: what it is about
+ * @hole_left: packets that are still to be sent again
+ * @hole_n: packets to be sent again at the next NAK
+ * @hole_end: PSN behind those that were sent again
+ * @hole_base: win_base before the repair
+ * @keeps: does the peer keep early packets
+ * @keeps_naks: NAKs since it was found that it does not
+ * @later: a request has to be sent again once its turn comes
+ * @later_psn: its PSN
+ * @probes: probes for an answer since the last one
+ * @rtt_psn: an acknowledgment of what is before it ends the measurement
+ * @rtt_skip: packets that ask for an ACK to pass until the next measurement
+ * @rtt_ns: when the measured packet was sent; 0: none is
  * @rtt: round-trip times; srtt_us is read without lock
  * @deadline: when the oldest unacknowledged packet times out, ns; 0 is off
  * @ack_timer: Local ACK Timeout
@@ -109,6 +151,20 @@ struct rsoft_req {
 	u8 extended;
 	u32 ack_pkts;
 	u32 ack_bytes;
+	enum rsoft_hole hole;
+	enum rsoft_hole_why hole_why;
+	u32 hole_left;
+	u32 hole_n;
+	u32 hole_end;
+	u32 hole_base;
+	enum rsoft_keeps keeps;
+	u8 keeps_naks;
+	enum rsoft_later later;
+	u32 later_psn;
+	u8 probes;
+	u8 rtt_skip;
+	u32 rtt_psn;
+	u64 rtt_ns;
 	struct rsoft_rtt rtt;
 	u64 deadline;
 	struct hrtimer ack_timer;

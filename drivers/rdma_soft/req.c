@@ -23,6 +23,9 @@
 /* Path MTU from which on payload may be sent by reference. */
 #define REQ_REF_MTU		2048
 
+/* The same while a loss is repaired: about what a peer like us keeps. */
+#define REQ_AHEAD_BYTES		(192 * 1024)
+
 /* Packets under way at most: less than half of the PSNs (IBTA 9.7.2). */
 #define REQ_PSN_MAX		0x7fffff
 
@@ -48,6 +51,15 @@ void rsoft_req_init(struct rsoft_qp *qp, u32 psn)
 	req->extended = 0;
 	req->ack_pkts = 0;
 	req->ack_bytes = 0;
+	req->hole = RSOFT_HOLE_NONE;
+	req->hole_n = 1;
+	req->keeps = RSOFT_KEEPS_UNKNOWN;
+	req->keeps_naks = 0;
+	req->later = RSOFT_LATER_NONE;
+	req->probes = 0;
+	req->rtt_skip = 0;
+	req->rtt_ns = 0;
+	req->rtt = (struct rsoft_rtt){};
 	req->deadline = 0;
 	req->drained = false;
 	req->retry_left = qp->retry_cnt;
@@ -204,7 +216,7 @@ bool rsoft_req_flush(struct rsoft_qp *qp)
 	return wqe;
 }
 
-void rsoft_req_rewind(struct rsoft_qp *qp, u32 psn)
+void rsoft_req_seek(struct rsoft_qp *qp, u32 psn)
 {
 	struct rsoft_req *req = &qp->req;
 	struct rsoft_sq *sq = &qp->sq;
@@ -224,9 +236,18 @@ void rsoft_req_rewind(struct rsoft_qp *qp, u32 psn)
 	}
 	sq->next = idx;
 	req->psn = psn;
-	req->win_base = psn;
 	req->ack_pkts = 0;
 	req->ack_bytes = 0;
+}
+
+void rsoft_req_rewind(struct rsoft_qp *qp, u32 psn)
+{
+	rsoft_req_seek(qp, psn);
+	qp->req.win_base = psn;
+	qp->req.hole = RSOFT_HOLE_NONE;
+	qp->req.later = RSOFT_LATER_NONE;
+	/* an answer could be to either of two packets then */
+	qp->req.rtt_ns = 0;
 }
 
 /* PSNs that a WQE takes up. */
@@ -301,6 +322,9 @@ static bool req_ends_burst(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
 	u32 next_psn = rsoft_psn_add(req->psn, 1);
 	const struct rsoft_swqe *next;
 
+	if (req->hole == RSOFT_HOLE_FILL &&
+	    (req->hole_left == 1 || next_psn == req->psn_max))
+		return true;
 	if (rsoft_psn_diff(next_psn, req->win_base) >= (s32)req_window(qp))
 		return true;
 	if (!last)
@@ -428,6 +452,9 @@ static void req_packet(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
  * @wqe: WQE that @c belongs to
  * @start_next: sq.next at the first packet of @tx
  * @start_psn: req.psn at the first packet of @tx
+ * @start_left: req.hole_left at the first packet of @tx
+ * @asks: a packet in @tx asks for an ACK
+ * @ask_psn: PSN behind the last one that does
  */
 struct req_run {
 	struct rsoft_tx tx;
@@ -435,6 +462,9 @@ struct req_run {
 	const struct rsoft_swqe *wqe;
 	u32 start_next;
 	u32 start_psn;
+	u32 start_left;
+	bool asks;
+	u32 ask_psn;
 };
 
 /* Slots may be reused: the cursor must not outlive its WQE. */
@@ -444,12 +474,31 @@ static void req_forget(struct req_run *run)
 	run->wqe = NULL;
 }
 
+/* Measure the round trip of a new packet that asks for an ACK, now and then. */
+static void req_measure(struct rsoft_qp *qp, struct req_run *run)
+{
+	struct rsoft_req *req = &qp->req;
+
+	if (!run->asks)
+		return;
+	run->asks = false;
+	if (req->rtt_ns || rsoft_psn_diff(run->ask_psn, req->psn_max) <= 0)
+		return;
+	if (req->rtt_skip) {
+		req->rtt_skip--;
+		return;
+	}
+	req->rtt_psn = run->ask_psn;
+	req->rtt_ns = ktime_get_ns();
+}
+
 /* The stack took the packets of the batch: they count as sent. */
 static void req_taken(struct rsoft_qp *qp, struct req_run *run)
 {
 	struct rsoft_req *req = &qp->req;
 	struct rsoft_sq *sq = &qp->sq;
 
+	req_measure(qp, run);
 	if (rsoft_psn_diff(req->psn, req->psn_max) > 0)
 		req->psn_max = req->psn;
 	if (qp->ibqp.qp_type == IB_QPT_RC) {
@@ -478,6 +527,8 @@ static bool req_flush_batch(struct rsoft_qp *qp, struct req_run *run)
 	req_forget(run);
 	qp->sq.next = run->start_next;
 	qp->req.psn = run->start_psn;
+	qp->req.hole_left = run->start_left;
+	run->asks = false;
 	qp->req.ack_pkts = 0;
 	qp->req.ack_bytes = 0;
 	return false;
@@ -516,6 +567,8 @@ static void req_advance(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
 		rsoft_qp_count(qp, RSOFT_CNT_RETRANSMITS);
 		trace_rsoft_retransmit(qp, req->psn);
 	}
+	if (req->hole == RSOFT_HOLE_FILL)
+		req->hole_left--;
 	if (rsoft_swqe_has_response(wqe)) {
 		wqe->asked_psn = req->psn;
 		req->psn = rsoft_psn_add(wqe->last_psn, 1);
@@ -557,6 +610,7 @@ static bool req_room(struct rsoft_qp *qp, struct req_run *run,
 	if (!run->tx.skb) {
 		run->start_next = qp->sq.next;
 		run->start_psn = qp->req.psn;
+		run->start_left = qp->req.hole_left;
 	}
 	return true;
 }
@@ -587,6 +641,10 @@ static u32 req_alike(const struct rsoft_qp *qp, const struct rsoft_swqe *wqe)
 	n = rsoft_psn_diff(wqe->last_psn, req->psn);
 	if (qp->ibqp.qp_type != IB_QPT_RC)
 		return n;
+	/* the last one of a repair asks for an ACK */
+	if (req->hole == RSOFT_HOLE_FILL)
+		n = min3(n, (s32)req->hole_left - 1,
+			 rsoft_psn_diff(req->psn_max, req->psn) - 1);
 	/* the one that ends the window asks for an ACK, see req_wants_ack() */
 	n = min(n, rsoft_psn_diff(req->win_base, req->psn) +
 		   (s32)req_window(qp) - 1);
@@ -637,6 +695,8 @@ static enum req_step req_send_alike(struct rsoft_qp *qp, struct req_run *run,
 	if (again > 0)
 		rsoft_qp_count_add(qp, RSOFT_CNT_RETRANSMITS, again);
 	req->psn = rsoft_psn_add(req->psn, got);
+	if (req->hole == RSOFT_HOLE_FILL)
+		req->hole_left -= got;
 	if (qp->ibqp.qp_type == IB_QPT_RC)
 		req->ack_bytes += got << qp->mtu_shift;
 	return STEP_SENT;
@@ -662,6 +722,10 @@ static enum req_step req_send_one(struct rsoft_qp *qp, struct req_run *run,
 	err = rsoft_tx_packet(&run->tx, path, &pkt, &run->c, len, &why);
 	if (err)
 		return req_not_built(wqe, err, why);
+	if (pkt.ackreq) {
+		run->asks = true;
+		run->ask_psn = rsoft_psn_add(pkt.psn, 1);
+	}
 	req_advance(qp, wqe);
 	return STEP_SENT;
 }
@@ -730,12 +794,37 @@ static enum req_step req_local(struct rsoft_qp *qp, struct req_run *run,
 	return STEP_SENT;
 }
 
+/* A loss is being repaired: may packets be sent, and which? */
+static enum req_step req_hole(struct rsoft_qp *qp, struct req_run *run)
+{
+	struct rsoft_req *req = &qp->req;
+
+	if (req->hole == RSOFT_HOLE_FILL) {
+		if (req->hole_left && rsoft_psn_diff(req->psn, req->psn_max) < 0)
+			return STEP_SENT;
+		if (!req_flush_batch(qp, run))
+			return STEP_WAIT;
+		rsoft_retry_filled(qp);
+	}
+	if (req->hole == RSOFT_HOLE_PARK ||
+	    rsoft_psn_diff(req->psn, req->una) >=
+	    REQ_AHEAD_BYTES >> qp->mtu_shift)
+		return STEP_IDLE;
+	return STEP_SENT;
+}
+
 static enum req_step req_step(struct rsoft_qp *qp, struct req_run *run)
 {
 	struct rsoft_req *req = &qp->req;
 	struct rsoft_swqe *wqe;
+	enum req_step step;
 	u32 n;
 
+	if (unlikely(req->hole)) {
+		step = req_hole(qp, run);
+		if (step != STEP_SENT)
+			return step;
+	}
 	wqe = rsoft_sq_fetch(qp, qp->sq.next);
 	if (!wqe)
 		return STEP_IDLE;

@@ -57,6 +57,15 @@ void rsoft_req_init(struct rsoft_qp *qp, u32 psn);
 void rsoft_req_rewind(struct rsoft_qp *qp, u32 psn);
 
 /**
+ * rsoft_req_seek() - go on sending at a PSN
+ * @qp: QP; send engine owned
+ * @psn: in a WQE that was started and is not complete, or one past all of them
+ *
+ * Window and repair of a loss are left as they are.
+ */
+void rsoft_req_seek(struct rsoft_qp *qp, u32 psn);
+
+/**
  * rsoft_req_retire() - complete the oldest WQE
  * @qp: QP; send engine owned, SQ not empty
  */
@@ -95,6 +104,41 @@ bool rsoft_req_flush(struct rsoft_qp *qp);
  * Takes one from the retry budget of the oldest WQE.
  */
 void rsoft_retry(struct rsoft_qp *qp, u32 psn);
+
+/**
+ * rsoft_retry_nak() - a sequence error NAK: the oldest packet was lost
+ * @qp: QP; send engine owned
+ *
+ * A peer that keeps early packets is sent only that one; others all again from
+ * there on.
+ */
+void rsoft_retry_nak(struct rsoft_qp *qp);
+
+/**
+ * rsoft_retry_read() - the response to the oldest request is missing
+ * @qp: QP; send engine owned
+ */
+void rsoft_retry_read(struct rsoft_qp *qp);
+
+/**
+ * rsoft_retry_later() - a request behind missing responses was refused
+ * @qp: QP; send engine owned
+ * @psn: its PSN
+ * @what: what to do once they arrived; the peer does not refuse it once more
+ */
+void rsoft_retry_later(struct rsoft_qp *qp, u32 psn, enum rsoft_later what);
+
+/**
+ * rsoft_retry_now() - responses arrived: is it the turn of a refused request
+ * @qp: QP; send engine owned, no WQE in hand
+ */
+void rsoft_retry_now(struct rsoft_qp *qp);
+
+/**
+ * rsoft_retry_filled() - all packets of a repair were handed to the stack
+ * @qp: QP; send engine owned
+ */
+void rsoft_retry_filled(struct rsoft_qp *qp);
 
 /**
  * rsoft_retry_timeout() - the Local ACK Timeout event

@@ -17,6 +17,13 @@
  */
 #define TIMEOUT_EXTENSIONS 3
 
+/* NAKs after which a peer that kept no early packets is tried again. */
+#define KEEPS_NAKS 64
+/* Packets sent again at once for a peer that keeps early ones. */
+#define HOLE_MAX 256u
+/* One of so many round trips is measured, less one. */
+#define RTT_SKIP 7
+
 static struct rsoft_swqe *retry_oldest(struct rsoft_qp *qp)
 {
 	if (qp->sq.tail == rsoft_sq_head(qp))
@@ -32,21 +39,180 @@ static void retry_give_up(struct rsoft_qp *qp, enum ib_wc_status status)
 		rsoft_req_fail(qp, wqe, status);
 }
 
-void rsoft_retry(struct rsoft_qp *qp, u32 psn)
+/* Take one from the retry budget of the oldest WQE; false if it is used up. */
+static bool retry_take(struct rsoft_qp *qp)
 {
 	struct rsoft_req *req = &qp->req;
 
 	if (!req->retry_left) {
 		rsoft_qp_count(qp, RSOFT_CNT_RETRY_EXCEEDED);
 		retry_give_up(qp, IB_WC_RETRY_EXC_ERR);
-		return;
+		return false;
 	}
 	req->retry_left--;
-	trace_rsoft_retry(qp, psn);
+	trace_rsoft_retry(qp, req->una);
 	req->extended = 0;
-	rsoft_req_rewind(qp, psn);
 	/* the peer gets a full time-out from now on */
 	req->deadline = 0;
+	return true;
+}
+
+/*
+ * Send @n packets again from the oldest one on, then go on where we were. What
+ * follows the gap reached the peer, as far as we know.
+ */
+static void retry_hole(struct rsoft_qp *qp, enum rsoft_hole_why why, u32 n)
+{
+	struct rsoft_req *req = &qp->req;
+	enum rsoft_later later = req->later;
+	u32 base = req->win_base;
+
+	if (req->hole == RSOFT_HOLE_FILL)
+		base = req->hole_base;
+	rsoft_req_rewind(qp, req->una);
+	req->later = later;
+	req->hole = RSOFT_HOLE_FILL;
+	req->hole_why = why;
+	req->hole_left = n;
+	req->hole_base = base;
+}
+
+/*
+ * Does the peer keep what follows a gap? It is sent one packet, and the answer
+ * tells. One that does not is sent all again (go-back-N) from then on.
+ */
+void rsoft_retry_nak(struct rsoft_qp *qp)
+{
+	struct rsoft_req *req = &qp->req;
+
+	/* a copy of the NAK, or one that we guessed */
+	if (req->nak_seen)
+		return;
+	req->nak_seen = true;
+	if (!retry_take(qp))
+		return;
+	if (req->keeps == RSOFT_KEEPS_NO && ++req->keeps_naks < KEEPS_NAKS) {
+		rsoft_req_rewind(qp, req->una);
+		return;
+	}
+	if (req->keeps == RSOFT_KEEPS_NO)
+		req->keeps = RSOFT_KEEPS_UNKNOWN;
+	req->keeps_naks = 0;
+	retry_hole(qp, RSOFT_HOLE_NAK,
+		   req->keeps == RSOFT_KEEPS_YES ? req->hole_n : 1);
+}
+
+void rsoft_retry_read(struct rsoft_qp *qp)
+{
+	if (retry_take(qp))
+		retry_hole(qp, RSOFT_HOLE_READ, 1);
+}
+
+void rsoft_retry_later(struct rsoft_qp *qp, u32 psn, enum rsoft_later what)
+{
+	qp->req.later = what;
+	qp->req.later_psn = psn;
+}
+
+void rsoft_retry_now(struct rsoft_qp *qp)
+{
+	struct rsoft_req *req = &qp->req;
+	enum rsoft_later what = req->later;
+
+	if (likely(!what) || rsoft_psn_diff(req->una, req->later_psn) < 0)
+		return;
+	req->later = RSOFT_LATER_NONE;
+	if (req->una != req->later_psn || req->psn == req->una)
+		return;
+	if (what == RSOFT_LATER_NAK)
+		rsoft_retry_nak(qp);
+	else
+		rsoft_req_rewind(qp, req->una);
+}
+
+/* Go on behind everything that was ever sent. */
+static void retry_ahead(struct rsoft_qp *qp)
+{
+	struct rsoft_req *req = &qp->req;
+
+	rsoft_req_seek(qp, req->psn_max);
+	if (rsoft_psn_diff(req->hole_base, req->win_base) > 0)
+		req->win_base = req->hole_base;
+}
+
+void rsoft_retry_filled(struct rsoft_qp *qp)
+{
+	struct rsoft_req *req = &qp->req;
+
+	req->hole_end = req->psn;
+	if (req->hole_why == RSOFT_HOLE_NAK && req->keeps != RSOFT_KEEPS_YES) {
+		req->hole = RSOFT_HOLE_PARK;
+	} else {
+		req->hole = RSOFT_HOLE_AHEAD;
+		retry_ahead(qp);
+	}
+	rsoft_timer_probe(qp);
+}
+
+/*
+ * The peer answered to the packets of a NAK's repair: what does that tell? That
+ * the next one is missing, too, says only who kept those behind it.
+ */
+static void retry_learn(struct rsoft_qp *qp, bool skipped)
+{
+	bool naked = qp->req.later == RSOFT_LATER_NAK &&
+		     qp->req.later_psn == qp->req.una;
+	struct rsoft_req *req = &qp->req;
+
+	if (skipped) {
+		req->keeps = RSOFT_KEEPS_YES;
+		req->hole_n = 1;
+	} else if (req->keeps == RSOFT_KEEPS_UNKNOWN) {
+		req->keeps = naked ? RSOFT_KEEPS_YES : RSOFT_KEEPS_NO;
+	} else if (req->hole_n < HOLE_MAX) {
+		/* more in a row were lost, or not kept */
+		req->hole_n *= 2;
+	} else {
+		req->keeps = RSOFT_KEEPS_UNKNOWN;
+		req->hole_n = 1;
+	}
+}
+
+/* Something was acknowledged while a loss is repaired. */
+static void retry_repaired(struct rsoft_qp *qp)
+{
+	enum rsoft_hole hole = qp->req.hole;
+	struct rsoft_req *req = &qp->req;
+	bool all = req->una == req->psn_max;
+	bool skipped;
+
+	if (hole == RSOFT_HOLE_FILL) {
+		/* the answer came before the packets were sent again */
+		if (rsoft_psn_diff(req->una, req->psn) <= 0)
+			return;
+		req->hole = RSOFT_HOLE_NONE;
+		if (req->keeps == RSOFT_KEEPS_YES ||
+		    req->hole_why != RSOFT_HOLE_NAK)
+			retry_ahead(qp);
+		return;
+	}
+	if (rsoft_psn_diff(req->una, req->hole_end) < 0)
+		return;
+	req->hole = RSOFT_HOLE_NONE;
+	skipped = req->una != req->hole_end;
+	if (req->hole_why == RSOFT_HOLE_NAK && !all)
+		retry_learn(qp, skipped);
+	if (hole == RSOFT_HOLE_PARK && skipped)
+		retry_ahead(qp);
+	/* nothing behind the probe had arrived, or it was not kept */
+	if (req->hole_why == RSOFT_HOLE_PROBE && !skipped && !all)
+		rsoft_req_rewind(qp, req->una);
+}
+
+void rsoft_retry(struct rsoft_qp *qp, u32 psn)
+{
+	if (retry_take(qp))
+		rsoft_req_rewind(qp, psn);
 }
 
 /* Packets that the peer cannot have seen do not time out yet. */
@@ -61,12 +227,37 @@ static bool retry_extend(struct rsoft_qp *qp)
 	return true;
 }
 
+/*
+ * The answer to a repair is late: what was sent again was lost, or the answer.
+ * No second NAK will come. Ask with the oldest packet, which costs little if it
+ * was in vain, and nothing from the retry budget.
+ */
+static void retry_probe(struct rsoft_qp *qp)
+{
+	struct rsoft_req *req = &qp->req;
+
+	if (req->una == req->psn_max || !rsoft_timer_probe_due(qp))
+		return;
+	req->probes++;
+	/* the packets may not have left yet */
+	if (!req->tx_wait && !rsoft_stack_pending(qp) &&
+	    (req->psn == req->psn_max || req->hole == RSOFT_HOLE_PARK)) {
+		rsoft_qp_count(qp, RSOFT_CNT_PROBES);
+		retry_hole(qp, RSOFT_HOLE_PROBE, 1);
+	}
+	rsoft_timer_sent(qp);
+}
+
 void rsoft_retry_timeout(struct rsoft_qp *qp)
 {
 	struct rsoft_req *req = &qp->req;
 
-	if (req->rnr_wait || !rsoft_timer_expired(qp))
+	if (req->rnr_wait)
 		return;
+	if (!rsoft_timer_expired(qp)) {
+		retry_probe(qp);
+		return;
+	}
 	if (req->una == req->psn_max) {
 		req->deadline = 0;
 		return;
@@ -76,6 +267,7 @@ void rsoft_retry_timeout(struct rsoft_qp *qp)
 	rsoft_qp_count(qp, RSOFT_CNT_ACK_TIMEOUTS);
 	trace_rsoft_timeout(qp, req->una);
 	req->tx_wait = false;
+	req->probes = 0;
 	rsoft_retry(qp, req->una);
 }
 
@@ -109,5 +301,14 @@ void rsoft_retry_progress(struct rsoft_qp *qp)
 	req->rnr_left = qp->rnr_retry;
 	req->nak_seen = false;
 	req->extended = 0;
+	req->probes = 0;
+	if (req->rtt_ns && rsoft_psn_diff(req->una, req->rtt_psn) >= 0) {
+		rsoft_rtt_add(&req->rtt, div_u64(ktime_get_ns() - req->rtt_ns,
+						 NSEC_PER_USEC));
+		req->rtt_ns = 0;
+		req->rtt_skip = RTT_SKIP;
+	}
+	if (unlikely(req->hole))
+		retry_repaired(qp);
 	rsoft_timer_acked(qp);
 }

@@ -92,6 +92,19 @@ void rsoft_timers_stop(struct rsoft_qp *qp)
 	hrtimer_cancel(&qp->recv.early.timer);
 }
 
+/* When to probe for an answer, from the last one on; at most the time-out. */
+static u64 timer_probe_ns(const struct rsoft_qp *qp)
+{
+	u64 ns = rsoft_rtt_probe_us(&qp->req.rtt) * (u64)NSEC_PER_USEC;
+
+	/* without a repair, the time-out itself is all that the rules allow */
+	if (qp->req.hole == RSOFT_HOLE_NONE)
+		return qp->ack_timeout_ns;
+	if (!ns)
+		ns = qp->ack_timeout_ns / 4;
+	return min(ns << min_t(u8, qp->req.probes, 16), qp->ack_timeout_ns);
+}
+
 void rsoft_timer_sent(struct rsoft_qp *qp)
 {
 	struct rsoft_req *req = &qp->req;
@@ -102,7 +115,15 @@ void rsoft_timer_sent(struct rsoft_qp *qp)
 		req->deadline = ktime_get_ns() + qp->ack_timeout_ns;
 	/* not hrtimer_active(), which is true inside the timer's handler */
 	if (!hrtimer_is_queued(&req->ack_timer))
-		hrtimer_start(&req->ack_timer, ns_to_ktime(qp->ack_timeout_ns),
+		hrtimer_start(&req->ack_timer, ns_to_ktime(timer_probe_ns(qp)),
+			      HRTIMER_MODE_REL_SOFT);
+}
+
+void rsoft_timer_probe(struct rsoft_qp *qp)
+{
+	if (qp->ack_timeout_ns)
+		hrtimer_start(&qp->req.ack_timer,
+			      ns_to_ktime(timer_probe_ns(qp)),
 			      HRTIMER_MODE_REL_SOFT);
 }
 
@@ -118,17 +139,32 @@ void rsoft_timer_acked(struct rsoft_qp *qp)
 		req->deadline = ktime_get_ns() + qp->ack_timeout_ns;
 }
 
+/* When the next probe is due, ns. */
+static u64 timer_probe_at(const struct rsoft_qp *qp)
+{
+	return qp->req.deadline - qp->ack_timeout_ns + timer_probe_ns(qp);
+}
+
+bool rsoft_timer_probe_due(struct rsoft_qp *qp)
+{
+	return qp->req.deadline && ktime_get_ns() >= timer_probe_at(qp);
+}
+
 bool rsoft_timer_expired(struct rsoft_qp *qp)
 {
 	struct rsoft_req *req = &qp->req;
 	u64 now = ktime_get_ns();
+	u64 next;
 
 	if (!req->deadline)
 		return false;
 	if (now >= req->deadline)
 		return true;
-	hrtimer_start(&req->ack_timer, ns_to_ktime(req->deadline - now),
-		      HRTIMER_MODE_REL_SOFT);
+	next = timer_probe_at(qp);
+	/* one that is due starts the timer again */
+	if (next > now)
+		hrtimer_start(&req->ack_timer, ns_to_ktime(next - now),
+			      HRTIMER_MODE_REL_SOFT);
 	return false;
 }
 

@@ -25,7 +25,8 @@ void rsoft_timers_stop(struct rsoft_qp *qp);
  * rsoft_timer_sent() - packets that want an answer were sent
  * @qp: QP; send engine owned
  *
- * Starts the Local ACK Timeout if it is not running.
+ * Starts the Local ACK Timeout, and the shorter wait for a probe, if they are
+ * not running.
  */
 void rsoft_timer_sent(struct rsoft_qp *qp);
 
@@ -47,6 +48,20 @@ void rsoft_timer_acked(struct rsoft_qp *qp);
  * Return: true if the oldest outstanding packet timed out.
  */
 bool rsoft_timer_expired(struct rsoft_qp *qp);
+
+/**
+ * rsoft_timer_probe() - packets of a repair were sent: wait for the answer
+ * @qp: QP; send engine owned
+ */
+void rsoft_timer_probe(struct rsoft_qp *qp);
+
+/**
+ * rsoft_timer_probe_due() - is an answer late enough to probe for it
+ * @qp: QP; send engine owned
+ *
+ * Return: true if it is; false also if nothing is outstanding.
+ */
+bool rsoft_timer_probe_due(struct rsoft_qp *qp);
 
 /**
  * rsoft_timer_rnr() - wait before a request is sent again
