@@ -19,7 +19,7 @@ struct rsoft_engine;
 struct rsoft_qp;
 
 /* Truesize that may be kept for one direction of a QP, and for all of them. */
-#define RSOFT_EARLY_QP_MAX	(256 * 1024)
+#define RSOFT_EARLY_QP_MAX	(1024 * 1024)
 #define RSOFT_EARLY_ALL_MAX	(16 * 1024 * 1024)
 /* PSNs ahead of the one expected that a packet may have to be kept. */
 #define RSOFT_EARLY_AHEAD_MAX	0xffff
