@@ -434,6 +434,7 @@ static void comp_packet(struct rsoft_qp *qp, struct comp_run *run,
 		rsoft_qp_drop(qp, RSOFT_DROP_QP_STATE);
 		return;
 	}
+	qp->req.heard = true;
 	switch (pkt->info->kind) {
 	case RSOFT_KIND_ACK:
 		comp_ack(qp, run, pkt);

@@ -111,6 +111,7 @@ enum rsoft_later {
  * @tx_refused: times in a row that the stack refused the next packet
  * @nak_seen: already went back for the present gap
  * @extended: times the present time-out was put off
+ * @heard: the peer answered since it made progress last
  * @ack_pkts: messages sent since an AckReq
  * @ack_bytes: payload bytes sent since an AckReq
  * @hole: repair of a loss
@@ -149,6 +150,7 @@ struct rsoft_req {
 	u8 tx_refused;
 	bool nak_seen;
 	u8 extended;
+	bool heard;
 	u32 ack_pkts;
 	u32 ack_bytes;
 	enum rsoft_hole hole;

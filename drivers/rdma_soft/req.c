@@ -49,6 +49,7 @@ void rsoft_req_init(struct rsoft_qp *qp, u32 psn)
 	req->tx_refused = 0;
 	req->nak_seen = false;
 	req->extended = 0;
+	req->heard = false;
 	req->ack_pkts = 0;
 	req->ack_bytes = 0;
 	req->hole = RSOFT_HOLE_NONE;

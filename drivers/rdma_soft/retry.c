@@ -17,6 +17,9 @@
  */
 #define TIMEOUT_EXTENSIONS 3
 
+/* The first probe that asks for a READ none of which is known to be lost. */
+#define READ_PROBE 3
+
 /* NAKs after which a peer that kept no early packets is tried again. */
 #define KEEPS_NAKS 64
 /* Packets sent again at once for a peer that keeps early ones. */
@@ -215,21 +218,47 @@ void rsoft_retry(struct rsoft_qp *qp, u32 psn)
 		rsoft_req_rewind(qp, psn);
 }
 
-/* Packets that the peer cannot have seen do not time out yet. */
+/* Send the oldest packet once more, unless that would be too much or too early. */
+static void retry_ask(struct rsoft_qp *qp)
+{
+	struct rsoft_swqe *wqe = retry_oldest(qp);
+	struct rsoft_req *req = &qp->req;
+	bool read = wqe && rsoft_swqe_has_response(wqe);
+
+	/* the packets may not have left yet */
+	if (req->tx_wait || rsoft_stack_pending(qp) ||
+	    (req->psn != req->psn_max && req->hole != RSOFT_HOLE_PARK))
+		return;
+	/* all of a READ's data would come again, maybe while it is coming */
+	if (read && (req->heard || (req->hole == RSOFT_HOLE_NONE &&
+				    req->probes < READ_PROBE)))
+		return;
+	rsoft_qp_count(qp, RSOFT_CNT_PROBES);
+	retry_hole(qp, read ? RSOFT_HOLE_READ : RSOFT_HOLE_PROBE, 1);
+}
+
+/*
+ * Packets that the peer cannot have seen do not time out yet; nor does a peer
+ * that is answering, although to what was answered before.
+ */
 static bool retry_extend(struct rsoft_qp *qp)
 {
-	if (!rsoft_stack_pending(qp) ||
-	    qp->req.extended >= TIMEOUT_EXTENSIONS)
+	struct rsoft_req *req = &qp->req;
+
+	if (req->extended >= TIMEOUT_EXTENSIONS ||
+	    (!req->heard && !rsoft_stack_pending(qp)))
 		return false;
-	qp->req.extended++;
-	qp->req.deadline = 0;
+	req->extended++;
+	req->deadline = 0;
+	retry_ask(qp);
+	req->heard = false;
 	rsoft_timer_sent(qp);
 	return true;
 }
 
 /*
- * The answer to a repair is late: what was sent again was lost, or the answer.
- * No second NAK will come. Ask with the oldest packet, which costs little if it
+ * An answer is late: the last packets were lost, what was sent again, or the
+ * answer; no NAK will come. Ask with the oldest packet, which costs little if it
  * was in vain, and nothing from the retry budget.
  */
 static void retry_probe(struct rsoft_qp *qp)
@@ -239,12 +268,7 @@ static void retry_probe(struct rsoft_qp *qp)
 	if (req->una == req->psn_max || !rsoft_timer_probe_due(qp))
 		return;
 	req->probes++;
-	/* the packets may not have left yet */
-	if (!req->tx_wait && !rsoft_stack_pending(qp) &&
-	    (req->psn == req->psn_max || req->hole == RSOFT_HOLE_PARK)) {
-		rsoft_qp_count(qp, RSOFT_CNT_PROBES);
-		retry_hole(qp, RSOFT_HOLE_PROBE, 1);
-	}
+	retry_ask(qp);
 	rsoft_timer_sent(qp);
 }
 
@@ -302,6 +326,7 @@ void rsoft_retry_progress(struct rsoft_qp *qp)
 	req->nak_seen = false;
 	req->extended = 0;
 	req->probes = 0;
+	req->heard = false;
 	if (req->rtt_ns && rsoft_psn_diff(req->una, req->rtt_psn) >= 0) {
 		rsoft_rtt_add(&req->rtt, div_u64(ktime_get_ns() - req->rtt_ns,
 						 NSEC_PER_USEC));

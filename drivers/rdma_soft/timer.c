@@ -92,15 +92,25 @@ void rsoft_timers_stop(struct rsoft_qp *qp)
 	hrtimer_cancel(&qp->recv.early.timer);
 }
 
-/* When to probe for an answer, from the last one on; at most the time-out. */
+/* A probe without a sign that something is missing goes out not earlier. */
+#define TAIL_PROBE_MIN_NS	(2 * (u64)NSEC_PER_MSEC)
+
+/*
+ * When to probe for an answer, from the last one on; at most the time-out. The
+ * last packets, their ACK or a NAK may be lost, and nothing tells; but only who
+ * knows how long answers take on this path can say that one is late.
+ */
 static u64 timer_probe_ns(const struct rsoft_qp *qp)
 {
 	u64 ns = rsoft_rtt_probe_us(&qp->req.rtt) * (u64)NSEC_PER_USEC;
 
-	/* without a repair, the time-out itself is all that the rules allow */
-	if (qp->req.hole == RSOFT_HOLE_NONE)
-		return qp->ack_timeout_ns;
-	if (!ns)
+	if (qp->req.hole == RSOFT_HOLE_NONE) {
+		if (!ns)
+			return qp->ack_timeout_ns;
+		ns = max(ns, TAIL_PROBE_MIN_NS);
+	}
+	/* however long one answer took, one probe comes before the time-out */
+	if (!ns || ns > qp->ack_timeout_ns / 4)
 		ns = qp->ack_timeout_ns / 4;
 	return min(ns << min_t(u8, qp->req.probes, 16), qp->ack_timeout_ns);
 }

@@ -402,6 +402,102 @@ static void tail_loss(const void *arg)
 	}
 }
 
+/* What no NAK can tell: each of it makes up for itself before the time-out. */
+static const struct tail {
+	const char *name;
+	enum ibv_wr_opcode op;
+	bool at_b;
+	const char *rules;
+} tails[] = {
+	{ "last", IBV_WR_RDMA_WRITE, false, "drop dir=tx op=write_last" },
+	{ "last_two", IBV_WR_RDMA_WRITE, false,
+	  "drop dir=tx op=write_middle nth=38\ndrop dir=tx op=write_last" },
+	{ "all", IBV_WR_RDMA_WRITE, false, "drop dir=tx op=write count=40" },
+	{ "last_and_again", IBV_WR_RDMA_WRITE, false,
+	  "drop dir=tx op=write_last count=3" },
+	{ "ack", IBV_WR_RDMA_WRITE, true, "drop dir=tx op=ack" },
+	{ "acks", IBV_WR_RDMA_WRITE, true, "drop dir=tx op=ack count=3" },
+	{ "nak", IBV_WR_RDMA_WRITE, true,
+	  "drop dir=rx op=write_middle nth=9\ndrop dir=tx op=ack syn=nak" },
+	{ "read_request", IBV_WR_RDMA_READ, false, "drop dir=tx op=read_req" },
+	{ "read_last", IBV_WR_RDMA_READ, true, "drop dir=tx op=read_resp_last" },
+	{ "atomic", IBV_WR_ATOMIC_FETCH_AND_ADD, true,
+	  "drop dir=tx op=atomic_ack" },
+};
+
+static void tail_probe(const void *arg)
+{
+	struct vt_conn conn = { .mtu = IBV_MTU_256, .timeout = 20 };
+	uint64_t start, timeouts, probes;
+	const struct tail *t;
+	struct vt_pair p;
+	uint32_t len;
+	size_t i;
+	int k;
+
+	(void)arg;
+	up(&p, NULL, &conn);
+	fill(&p);
+	/* how long an answer takes is known from these */
+	for (k = 0; k < 20; k++) {
+		post(&p, IBV_WR_RDMA_WRITE, k, 0, 256);
+		VT_WANT(p.a.scq, k, IBV_WC_SUCCESS);
+	}
+	timeouts = fault_counter(&p.ea, "ack_timeouts");
+	for (i = 0; i < VT_ARRAY_SIZE(tails); i++) {
+		t = &tails[i];
+		fill(&p);
+		probes = fault_counter(&p.ea, "probes");
+		fault_add(t->at_b ? &p.eb : &p.ea, "%s", t->rules);
+		len = t->op == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : 40 * 256;
+		start = vt_now_us();
+		post(&p, t->op, 1, 0, len);
+		VT_WANT(p.a.scq, 1, IBV_WC_SUCCESS);
+		/* 4.3 s is the time-out */
+		VT_EXPECT(vt_now_us() - start < 4294 * MSEC, "%s: %d us",
+			  t->name, (int)(vt_now_us() - start));
+		if (t->op != IBV_WR_ATOMIC_FETCH_AND_ADD)
+			same(&p, 0, len);
+		VT_EXPECT(fault_hits(t->at_b ? &p.eb : &p.ea), "%s", t->name);
+		probes = fault_counter(&p.ea, "probes") - probes;
+		VT_EXPECT(probes && probes <= 8, "%s: %d probes", t->name,
+			  (int)probes);
+		fault_clear(&p.ea);
+		fault_clear(&p.eb);
+	}
+	VT_EXPECT(fault_counter(&p.ea, "ack_timeouts") == timeouts,
+		  "there was a time-out");
+	down(&p);
+}
+
+/* A peer that is gone is not asked without end: fewer each time. */
+static void probes_end(const void *arg)
+{
+	struct vt_conn conn = { .mtu = IBV_MTU_256, .timeout = 14,
+				.retry_cnt = 2 };
+	uint64_t start, took;
+	struct vt_pair p;
+	int k;
+
+	(void)arg;
+	up(&p, NULL, &conn);
+	fill(&p);
+	for (k = 0; k < 20; k++) {
+		post(&p, IBV_WR_RDMA_WRITE, k, 0, 256);
+		VT_WANT(p.a.scq, k, IBV_WC_SUCCESS);
+	}
+	fault_add(&p.ea, "drop dir=tx op=request count=all");
+	start = vt_now_us();
+	post(&p, IBV_WR_RDMA_WRITE, 1, 0, 10 * 256);
+	VT_WANT(p.a.scq, 1, IBV_WC_RETRY_EXC_ERR);
+	took = vt_now_us() - start;
+	VT_EXPECT(took >= 3 * 67108, "%d us", (int)took);
+	/* all of it three times, and 2, 4, 8, 16, 32 ms after each a packet */
+	VT_EXPECT(fault_hits(&p.ea) >= 30 && fault_hits(&p.ea) <= 30 + 3 * 6,
+		  "%u packets", fault_hits(&p.ea));
+	down(&p);
+}
+
 /* Nothing comes through: n + 1 tries, a time-out after each. */
 static void retry_count(const void *arg)
 {
@@ -1131,6 +1227,8 @@ static const struct vt_test tests[] = {
 	{ "cq_full", cq_full },
 	{ "fast_nak", fast_nak },
 	{ "tail_loss", tail_loss },
+	{ "tail_probe", tail_probe },
+	{ "probes_end", probes_end },
 	{ "retry_count", retry_count },
 	{ "retry_budget_returns", retry_budget_returns },
 	{ "timeout_never", timeout_never },

@@ -929,6 +929,65 @@ def silence_ends_after_retries(d, p, retries):
         p.silence(0.05)
 
 
+def answer_again(q, seconds):
+    """The ACK before the request in hand, time and again; how long it took."""
+    start = time.monotonic()
+    took = 0
+    while took < seconds:
+        time.sleep(0.04)
+        q.ack((q.spsn - 1) & 0xffffff, 0)
+        took = time.monotonic() - start
+        n, wcs = q.cq.poll(1)
+        if n:
+            check(wcs[0].status == e.IBV_WC_RETRY_EXC_ERR,
+                  f"completion with status {wcs[0].status}")
+            break
+    return took
+
+
+@timeline()
+def who_answers_is_not_gone(d, p):
+    """An answer to what was answered before puts the time-out off."""
+    with Opened(d, p, timeout=16, retry=0) as q:
+        q.post("SEND", 0, 4)
+        p.expect("RC_SEND_ONLY", psn=q.spsn)
+        took = answer_again(q, 0.7)
+        check(took >= 0.7, f"given up after {took:.3f} s")
+        q.ack(q.spsn, 1)
+        q.completion()
+
+
+@timeline()
+def who_answers_wrong_is_given_up(d, p):
+    """... but not beyond 4 T (IBTA 9.7.6)."""
+    with Opened(d, p, timeout=14, retry=0) as q:
+        q.post("SEND", 0, 4)
+        p.expect("RC_SEND_ONLY", psn=q.spsn)
+        took = answer_again(q, 10)
+        check(took < 5, f"not given up in {took:.3f} s")
+
+
+@timeline()
+def tail_is_asked_for(d, p):
+    """Silence where an answer is late: one packet, long before the time-out."""
+    with Opened(d, p, timeout=19, retry=0) as q:
+        psn = q.spsn
+        payload = data(3000)
+        d.fill(0, payload)
+        for _ in range(4):
+            q.post("SEND", 0, 4)
+            p.expect("RC_SEND_ONLY", psn=psn)
+            q.ack(psn, 1)
+            q.completion()
+            psn = (psn + 1) & 0xffffff
+        q.post("SEND", 0, 3000)
+        after = take_message(p, q, "SEND", payload, psn)
+        r = p.expect("RC_SEND_FIRST", "asks for an answer", psn=psn)
+        check(r.bth.ackreq == 1, "no answer asked for")
+        q.ack((after - 1) & 0xffffff, 5)
+        q.completion()
+
+
 @timeline()
 def time_out_sends_again(d, p):
     with Opened(d, p, timeout=13, retry=7) as q:
