@@ -36,6 +36,7 @@ $(SELFTESTS_BIN): $(SELFTESTS_OUT)/%: $(SELFTESTS_DIR)/%.c $(SELFTESTS_LIB)
 
 # The short part is the same source.
 $(SELFTESTS_OUT)/loss/short: $(SELFTESTS_DIR)/loss/matrix.c
+$(addprefix $(SELFTESTS_OUT)/loss/,inject recover held): $(SELFTESTS_DIR)/loss/recover.h
 
 check-vm: selftests ## selftests in the test VM [T='PATTERN...' or T=TEST:SUBTEST]
 	$(SELFTESTS_DIR)/run-vm-tests.sh $(T)

@@ -24,12 +24,12 @@ run()
 }
 
 if [ "$where" != vm ]; then
-	run "$here/../uml/tests.sh" --out "$TOP/build/uml-loss" loss/matrix loss/recover
+	run "$here/../uml/tests.sh" --out "$TOP/build/uml-loss" loss/matrix loss/inject loss/recover loss/held
 fi
 if [ "$where" != uml ]; then
 	kdir=$("$TOP/scripts/build/headers.sh" 6.1) || die "no headers"
 	make -s -C "$TOP" modules KDIR="$kdir" -j"$JOBS" >&2 || die "no module"
-	tests=(loss/short loss/recover)
+	tests=(loss/short loss/inject loss/recover loss/held)
 	[ ! -w /dev/kvm ] || tests+=(loss/matrix)
 	run "$here/../run-vm-tests.sh" --out "$TOP/build/selftests/log-loss" \
 		"${tests[@]}"
