@@ -148,6 +148,11 @@ void rsoft_retry_filled(struct rsoft_qp *qp)
 	struct rsoft_req *req = &qp->req;
 
 	req->hole_end = req->psn;
+	/* what a NAK names was lost: the answer is to this packet, not another */
+	if (req->hole_why == RSOFT_HOLE_NAK && req->una != req->psn) {
+		req->rtt_psn = rsoft_psn_add(req->una, 1);
+		req->rtt_ns = ktime_get_ns();
+	}
 	if (req->hole_why == RSOFT_HOLE_NAK && req->keeps != RSOFT_KEEPS_YES) {
 		req->hole = RSOFT_HOLE_PARK;
 	} else {
