@@ -130,8 +130,12 @@ void rsoft_inroute_learn(struct rsoft_inroutes *routes,
 	key = inroute_key(skb);
 	at = inroute_hash(&key);
 	old = rcu_dereference(routes->slot[at]);
-	/* peers that share a slot must not chase each other */
-	if (old && (old->dst == dst || time_before(jiffies, old->born + 2)))
+	/*
+	 * All peers of an address have the same route, so that says nothing of
+	 * whose it is. Peers that share a slot must not chase each other.
+	 */
+	if (old && (time_before(jiffies, old->born + 2) ||
+		    (old->dst == dst && inroute_same(&old->key, &key))))
 		return;
 	if (dst->obsolete != DST_OBSOLETE_FORCE_CHK ||
 	    container_of(dst, struct rtable, dst)->rt_type != RTN_LOCAL ||
