@@ -249,7 +249,8 @@ static enum rsoft_access tx_gather(u8 *to, struct rsoft_cursor *c, u32 len)
 static u32 tx_icrc_base(struct rsoft_tx *tx, u32 wire)
 {
 	if (tx->icrc_len != wire || tx->icrc_path != tx->path) {
-		tx->icrc_base = rsoft_crc_base(&tx->path->flow, wire);
+		tx->icrc_base = rsoft_crc_of_len(tx->path->icrc,
+						 tx->path->flow.ipv6, wire);
 		tx->icrc_len = wire;
 		tx->icrc_path = tx->path;
 	}

@@ -103,8 +103,7 @@ u32 rsoft_crc_alike(u32 base, const u8 *bth)
 	return crc32_le(base, any, sizeof(any));
 }
 
-/* State in front of the BTH but for ID and lengths. */
-static u32 crc_flow(const struct rsoft_flow *flow)
+u32 rsoft_crc_flow(const struct rsoft_flow *flow)
 {
 	static const u8 no_bth[sizeof(struct rsoft_bth)];
 	u8 pseudo[RSOFT_ICRC_PSEUDO_MAX];
@@ -118,7 +117,7 @@ static u32 crc_flow(const struct rsoft_flow *flow)
 /**
  * struct crc_flow - a flow that this CPU saw
  * @words: the flow
- * @state: from crc_flow()
+ * @state: from rsoft_crc_flow()
  */
 struct crc_flow {
 	u64 words[sizeof(struct rsoft_flow) / sizeof(u64)];
@@ -147,8 +146,8 @@ u32 rsoft_crc_base(const struct rsoft_flow *flow, u32 len)
 	for (i = 0; i < ARRAY_SIZE(words); i++)
 		diff |= seen->words[i] ^ words[i];
 	if (diff) {
-		seen->state = crc_flow(flow);
+		seen->state = rsoft_crc_flow(flow);
 		memcpy(seen->words, words, sizeof(words));
 	}
-	return seen->state ^ rsoft_icrc_len(&rsoft_icrc_tab, flow->ipv6, len);
+	return rsoft_crc_of_len(seen->state, flow->ipv6, len);
 }

@@ -79,6 +79,29 @@ u32 rsoft_crc_copy(bool fast, u32 crc, void *to, const void *from, size_t len);
 u32 rsoft_crc_alike(u32 base, const u8 *bth);
 
 /**
+ * rsoft_crc_flow() - iCRC state in front of the BTH, but for ID and lengths
+ * @flow: outer headers
+ *
+ * Context: any.
+ *
+ * Return: what rsoft_crc_of_len() needs.
+ */
+u32 rsoft_crc_flow(const struct rsoft_flow *flow);
+
+/**
+ * rsoft_crc_of_len() - iCRC state in front of the BTH, but for the IPv4 ID
+ * @state: from rsoft_crc_flow()
+ * @ipv6: the flow is IPv6
+ * @len: bytes from BTH to iCRC, both included
+ *
+ * Return: what rsoft_icrc_start() needs.
+ */
+static inline u32 rsoft_crc_of_len(u32 state, bool ipv6, u32 len)
+{
+	return state ^ rsoft_icrc_len(&rsoft_icrc_tab, ipv6, len);
+}
+
+/**
  * rsoft_crc_base() - iCRC state in front of the BTH, but for the IPv4 ID
  * @flow: outer headers
  * @len: bytes from BTH to iCRC, both included

@@ -221,12 +221,14 @@ static bool rsoft_in_is_dgram(const struct rsoft_in *in,
 	       rsoft_gid_owned(qp->dev, in->net, &in->daddr, in->iif);
 }
 
+/* @path is that of a connected QP, NULL for one of datagrams. */
 static bool rsoft_in_is_for(const struct rsoft_in *in,
-			    const struct rsoft_qp *qp)
+			    const struct rsoft_qp *qp,
+			    const struct rsoft_path *path)
 {
 	if (rsoft_qp_is_dgram(qp))
 		return rsoft_in_is_dgram(in, qp);
-	return rsoft_in_is_peer(in, rcu_dereference(qp->path));
+	return rsoft_in_is_peer(in, path);
 }
 
 /* Packets that belong to no QP count for the device. */
@@ -242,13 +244,16 @@ static u32 rsoft_run_nsegs(const struct rsoft_in *in,
 	return DIV_ROUND_UP(run->len, in->seg_size);
 }
 
+/* @path: whose addresses those of the packets were compared with, or NULL. */
 static void rsoft_run_to_qp(const struct rsoft_in *in,
-			    const struct rsoft_run *run, struct rsoft_qp *qp)
+			    const struct rsoft_run *run, struct rsoft_qp *qp,
+			    struct rsoft_path *path)
 {
 	struct rsoft_rx rx = {
 		.skb = in->skb,
 		/* The device that outlives the QP's queues. */
 		.dev = qp->dev,
+		.path = path,
 		.off = run->off,
 		.len = run->len,
 		.seg_size = in->seg_size,
@@ -286,7 +291,7 @@ static void rsoft_run_to_member(void *arg, struct rsoft_qp *qp)
 {
 	const struct rsoft_to_member *to = arg;
 
-	rsoft_run_to_qp(to->in, to->run, qp);
+	rsoft_run_to_qp(to->in, to->run, qp, NULL);
 }
 
 /* Packets to a group carry a QPN that stands for all members. */
@@ -305,6 +310,7 @@ static void rsoft_run_deliver_mcast(const struct rsoft_in *in,
 static void rsoft_run_deliver(const struct rsoft_in *in,
 			      const struct rsoft_run *run)
 {
+	struct rsoft_path *path = NULL;
 	struct rsoft_qp *qp;
 
 	if (in->mcast) {
@@ -321,8 +327,10 @@ static void rsoft_run_deliver(const struct rsoft_in *in,
 		return;
 	}
 
-	if (rsoft_in_is_for(in, qp))
-		rsoft_run_to_qp(in, run, qp);
+	if (!rsoft_qp_is_dgram(qp))
+		path = rcu_dereference(qp->path);
+	if (rsoft_in_is_for(in, qp, path))
+		rsoft_run_to_qp(in, run, qp, path);
 	else
 		rsoft_run_drop(in, run, RSOFT_DROP_SOURCE);
 	rsoft_handle_put(qp->h);
@@ -825,18 +833,25 @@ static int rsoft_crc_skb(bool fast, u32 *crc, const struct sk_buff *skb, u32 *of
 	return err;
 }
 
-static bool rsoft_rx_flow(const struct rsoft_rx *rx, struct rsoft_flow *flow)
+static const struct udphdr *rsoft_rx_udp(const struct rsoft_rx *rx,
+					 struct udphdr *buf)
 {
 	const struct sk_buff *skb = rx->skb;
-	int uoff;
-	const struct ipv6hdr *ip6h = ipv6_hdr(skb);
-	const struct iphdr *iph = ip_hdr(skb);
+	int uoff = skb_network_offset(skb) +
+		   (int)(rx->ipv6 ? sizeof(struct ipv6hdr) :
+				    sizeof(struct iphdr));
+
+	return skb_header_pointer(skb, uoff, sizeof(*buf), buf);
+}
+
+static bool rsoft_rx_flow(const struct rsoft_rx *rx, struct rsoft_flow *flow)
+{
+	const struct ipv6hdr *ip6h = ipv6_hdr(rx->skb);
+	const struct iphdr *iph = ip_hdr(rx->skb);
 	const struct udphdr *uh;
 	struct udphdr buf;
 
-	uoff = skb_network_offset(skb) +
-	       (int)(rx->ipv6 ? sizeof(*ip6h) : sizeof(*iph));
-	uh = skb_header_pointer(skb, uoff, sizeof(buf), &buf);
+	uh = rsoft_rx_udp(rx, &buf);
 	if (!uh)
 		return false;
 
@@ -851,6 +866,55 @@ static bool rsoft_rx_flow(const struct rsoft_rx *rx, struct rsoft_flow *flow)
 	memcpy(flow->saddr, &iph->saddr, sizeof(iph->saddr));
 	memcpy(flow->daddr, &iph->daddr, sizeof(iph->daddr));
 	flow->frag_off = iph->frag_off;
+	return true;
+}
+
+/* What packets of one peer may differ in, as far as the iCRC covers it. */
+static bool rsoft_rx_key(const struct rsoft_rx *rx, u64 *key)
+{
+	const struct udphdr *uh;
+	struct udphdr buf;
+
+	uh = rsoft_rx_udp(rx, &buf);
+	if (!uh)
+		return false;
+	/* __force: bits to be compared, whatever their order */
+	*key = (__force u32)uh->source << 16;
+	if (!rx->ipv6)
+		/* __force: likewise */
+		*key |= (__force u16)ip_hdr(rx->skb)->frag_off;
+	return true;
+}
+
+/*
+ * CRC state in front of the BTH. The addresses are those of the path, which were
+ * compared: what is left to look at are port and flags.
+ */
+static bool rsoft_rx_base(struct rsoft_rx *rx, u32 len)
+{
+	struct rsoft_flow flow;
+	u64 seen, key;
+	u32 state;
+
+	if (!rx->path) {
+		flow = (struct rsoft_flow){};
+		if (!rsoft_rx_flow(rx, &flow))
+			return false;
+		rx->icrc_base = rsoft_crc_base(&flow, len);
+		return true;
+	}
+	if (!rsoft_rx_key(rx, &key))
+		return false;
+	seen = atomic64_read(&rx->path->icrc_back);
+	state = seen >> 32;
+	if (unlikely((u32)seen != key || !seen)) {
+		flow = (struct rsoft_flow){};
+		if (!rsoft_rx_flow(rx, &flow))
+			return false;
+		state = rsoft_crc_flow(&flow);
+		atomic64_set(&rx->path->icrc_back, (u64)state << 32 | key);
+	}
+	rx->icrc_base = rsoft_crc_of_len(state, rx->ipv6, len);
 	return true;
 }
 
@@ -879,7 +943,6 @@ static bool rsoft_rx_crc(const struct rsoft_rx *rx, u32 off, u32 len,
 static enum rsoft_drop rsoft_rx_icrc(struct rsoft_rx *rx, u32 off, u32 len,
 				     u16 ip_id, const u8 *bth)
 {
-	struct rsoft_flow flow = {};
 	__le32 icrc;
 	u16 first;
 	u32 crc;
@@ -888,9 +951,8 @@ static enum rsoft_drop rsoft_rx_icrc(struct rsoft_rx *rx, u32 off, u32 len,
 	if (rx->same_id)
 		ip_id = first;
 	if (rx->icrc_len != len) {
-		if (!rsoft_rx_flow(rx, &flow))
+		if (!rsoft_rx_base(rx, len))
 			return RSOFT_DROP_SHAPE;
-		rx->icrc_base = rsoft_crc_base(&flow, len);
 		rx->icrc_len = len;
 	}
 	crc = rsoft_icrc_start(&rsoft_icrc_tab, rx->icrc_base, rx->ipv6, ip_id,

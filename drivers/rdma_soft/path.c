@@ -27,6 +27,7 @@
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 
+#include "crc.h"
 #include "device.h"
 #include "gso.h"
 #include "proto/hdr.h"
@@ -153,6 +154,7 @@ struct rsoft_path *rsoft_path_create(struct rsoft_dev *dev,
 	path->flow.dport = htons(RSOFT_UDP_PORT);
 	path->flow.frag_off = htons(IP_DF);
 	rsoft_path_set_addrs(&path->flow, &sgid->gid, &grh->dgid);
+	path->icrc = rsoft_crc_flow(&path->flow);
 	if (attr->type == RDMA_AH_ATTR_TYPE_ROCE)
 		ether_addr_copy(path->dmac, attr->roce.dmac);
 

@@ -24,6 +24,10 @@ struct socket;
  * @sgid: source GID, held; its netdev (which may be in another netns than the
  *        device's) decides netns and egress
  * @flow: addresses and ports as the iCRC covers them
+ * @icrc: of @flow, from rsoft_crc_flow()
+ * @icrc_back: of the peer's packets: what rsoft_crc_flow() returned, UDP source
+ *             port, and IPv4 flags of the last one; 0 if none came yet. One
+ *             word, as two CPUs may be at it
  * @tclass: traffic class, TOS byte
  * @hop_limit: TTL
  * @sl: service level
@@ -47,6 +51,8 @@ struct rsoft_path {
 	struct rsoft_dev *dev;
 	const struct ib_gid_attr *sgid;
 	struct rsoft_flow flow;
+	u32 icrc;
+	atomic64_t icrc_back;
 	u8 tclass;
 	u8 hop_limit;
 	u8 sl;

@@ -10,6 +10,7 @@
 #include "proto/hdr.h"
 
 struct rsoft_dev;
+struct rsoft_path;
 struct rsoft_qp;
 
 /**
@@ -26,6 +27,7 @@ struct rsoft_walk {
  * struct rsoft_rx - a run of packets for one engine inside one skb
  * @skb: holds them; its data is read only (taps share it)
  * @dev: link that owns the destination address
+ * @path: way back to the peer, RCU; NULL if it is not known
  * @off: offset from skb->data of the BTH of the next packet
  * @len: bytes of the packets that are left in the run
  * @seg_size: bytes of each packet but the last
@@ -55,6 +57,7 @@ struct rsoft_walk {
 struct rsoft_rx {
 	struct sk_buff *skb;
 	struct rsoft_dev *dev;
+	struct rsoft_path *path;
 	u32 off;
 	u32 len;
 	u16 seg_size;
