@@ -395,7 +395,7 @@ static inline void rsoft_qp_drop(struct rsoft_qp *qp, enum rsoft_drop why)
  * rsoft_qp_lookup() - find a QP by the number in a packet
  * @qpn: destination QPN, not 1
  *
- * Context: any.
+ * Context: BH disabled.
  *
  * Return: the QP with a reference (put with rsoft_handle_put(qp->h)), or NULL.
  */

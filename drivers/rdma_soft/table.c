@@ -159,15 +159,13 @@ struct rsoft_handle *rsoft_table_get(struct rsoft_table *t, u32 id)
 {
 	struct rsoft_handle *h;
 
-	rcu_read_lock();
-	hlist_for_each_entry_rcu(h, table_bucket(t, id), node) {
+	/* BH is disabled, which is a read section: no need to say so again */
+	hlist_for_each_entry_rcu(h, table_bucket(t, id), node,
+				 rcu_read_lock_bh_held()) {
 		if (h->id == id)
-			break;
+			return refcount_inc_not_zero(&h->ref) ? h : NULL;
 	}
-	if (h && !refcount_inc_not_zero(&h->ref))
-		h = NULL;
-	rcu_read_unlock();
-	return h;
+	return NULL;
 }
 
 void rsoft_handle_put(struct rsoft_handle *h)

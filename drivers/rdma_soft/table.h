@@ -99,7 +99,7 @@ void rsoft_table_publish(struct rsoft_table *t, struct rsoft_handle *h);
  * @t: table
  * @id: number as presented
  *
- * Context: any.
+ * Context: BH disabled.
  *
  * Return: the handle, NULL if there is none. Release with rsoft_handle_put().
  */
