@@ -935,6 +935,32 @@ static bool req_send(struct rsoft_qp *qp, u32 budget)
 	return step == STEP_SENT;
 }
 
+/* Is there a WQE that is not sent, in the queue or in the ring? */
+static bool req_any(const struct rsoft_qp *qp)
+{
+	const struct rsoft_sq *sq = &qp->sq;
+	u32 head = rsoft_sq_head(qp);
+
+	return sq->next != head ||
+	       (qp->user && rsoft_ring_peek(&sq->ring, head));
+}
+
+/* Send if nothing stands against it. Returns true if more could be sent. */
+static bool req_go(struct rsoft_qp *qp, unsigned long events, u32 budget)
+{
+	struct rsoft_req *req = &qp->req;
+
+	if (!rsoft_stack_full(qp))
+		req->tx_wait = false;
+	else if (req->tx_wait && !hrtimer_is_queued(&req->tx_timer))
+		rsoft_timer_tx(qp, &req->tx_timer,
+			       rsoft_stack_wait_ns(qp, req->tx_refused));
+	if (rsoft_hold(qp, events) || req->rnr_wait || req->tx_wait ||
+	    !budget || !rsoft_engine_may_send(&qp->send))
+		return false;
+	return req_send(qp, budget);
+}
+
 static void req_check_drained(struct rsoft_qp *qp)
 {
 	struct rsoft_req *req = &qp->req;
@@ -967,14 +993,9 @@ static bool rsoft_req_run(struct rsoft_qp *qp, unsigned long events, u32 budget)
 		req->rnr_wait = false;
 	if (events & BIT(RSOFT_EV_GAP_TIMER))
 		rsoft_comp_gap(qp);
-	if (!rsoft_stack_full(qp))
-		req->tx_wait = false;
-	else if (req->tx_wait && !hrtimer_is_queued(&req->tx_timer))
-		rsoft_timer_tx(qp, &req->tx_timer,
-			       rsoft_stack_wait_ns(qp, req->tx_refused));
-	if (!rsoft_hold(qp, events) && !req->rnr_wait && !req->tx_wait &&
-	    budget && rsoft_engine_may_send(&qp->send))
-		more = req_send(qp, budget);
+	/* most of what comes back finds nothing left to send */
+	if (req_any(qp))
+		more = req_go(qp, events, budget);
 	req_check_drained(qp);
 	return more;
 }
