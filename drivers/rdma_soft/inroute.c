@@ -58,6 +58,9 @@ struct rsoft_inroute {
 	struct rcu_head rcu;
 };
 
+/* The packet that got its route here last: nothing is to be learned from it. */
+static DEFINE_PER_CPU(const struct sk_buff *, inroute_hit);
+
 static void inroute_free(struct rcu_head *rcu)
 {
 	struct rsoft_inroute *r = container_of(rcu, struct rsoft_inroute, rcu);
@@ -125,7 +128,7 @@ void rsoft_inroute_learn(struct rsoft_inroutes *routes,
 	struct inroute_key key;
 	u32 at;
 
-	if (!dst || !inroute_suits(skb))
+	if (!dst || this_cpu_read(inroute_hit) == skb || !inroute_suits(skb))
 		return;
 	key = inroute_key(skb);
 	at = inroute_hash(&key);
@@ -161,12 +164,15 @@ void rsoft_inroute_set(struct rsoft_inroutes *routes, struct sk_buff *skb)
 	struct rsoft_inroute *r;
 	struct inroute_key key;
 
+	this_cpu_write(inroute_hit, NULL);
 	if (skb->sk || skb_dst(skb) || !inroute_suits(skb))
 		return;
 	key = inroute_key(skb);
 	r = rcu_dereference(routes->slot[inroute_hash(&key)]);
-	if (r && inroute_same(&r->key, &key) && dst_check(r->dst, 0))
+	if (r && inroute_same(&r->key, &key) && dst_check(r->dst, 0)) {
 		skb_dst_set_noref(skb, r->dst);
+		this_cpu_write(inroute_hit, skb);
+	}
 }
 
 void rsoft_inroute_purge(struct rsoft_inroutes *routes)
