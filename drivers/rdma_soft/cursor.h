@@ -60,6 +60,18 @@ void *rsoft_cursor_find(struct rsoft_cursor *c, u32 want, u32 *run,
 			enum rsoft_access *why);
 
 /**
+ * rsoft_cursor_hold() - start with a region that is held already
+ * @c: cursor as rsoft_cursor_init() left it
+ * @ref: region of its first piece, checked for all of it, or of none; taken over
+ */
+static inline void rsoft_cursor_hold(struct rsoft_cursor *c,
+				     struct rsoft_mref *ref)
+{
+	c->ref = *ref;
+	*ref = (struct rsoft_mref){};
+}
+
+/**
  * rsoft_cursor_seek() - move to an offset
  * @c: cursor
  * @pos: offset from the start of the list

@@ -208,6 +208,8 @@ struct rsoft_rdres {
  * @len: bytes of the whole request
  * @off: bytes sent
  * @msn: MSN of the responses
+ * @ref: the region, from the check of the request to the end of the run that
+ *       follows it
  */
 struct rsoft_reading {
 	bool active;
@@ -218,6 +220,7 @@ struct rsoft_reading {
 	u32 len;
 	u32 off;
 	u32 msn;
+	struct rsoft_mref ref;
 };
 
 /**

@@ -294,10 +294,11 @@ static enum resp_result resp_write_refused(struct rsoft_qp *qp)
 }
 
 /* First packet of a WRITE: rights on the whole range, before any byte moves. */
-static bool resp_write_start(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
+static bool resp_write_start(struct rsoft_qp *qp, struct resp_run *run,
+			     const struct rsoft_pkt *pkt)
 {
 	struct rsoft_resp *resp = &qp->resp;
-	struct rsoft_mref ref;
+	struct rsoft_mref ref = {};
 
 	if (pkt->dma_len > RSOFT_MAX_MSG) {
 		resp_write_invalid(qp, RSOFT_DROP_LENGTH);
@@ -312,19 +313,18 @@ static bool resp_write_start(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 		/* a key is looked at only if there are bytes */
 		if (rsoft_mem_get(qp, pkt->rkey, RSOFT_ACC_REMOTE_WRITE,
 				  pkt->va, pkt->dma_len,
-				  &ref) != RSOFT_ACCESS_OK)
-			goto refuse;
-		rsoft_mem_put(&ref);
+				  &ref) != RSOFT_ACCESS_OK) {
+			resp_write_refused(qp);
+			return false;
+		}
 	}
 	resp->va = pkt->va;
 	resp->rkey = pkt->rkey;
 	resp->wlen = pkt->dma_len;
 	resp->left = pkt->dma_len;
+	resp_cursor_write(qp, run);
+	rsoft_cursor_hold(&run->c, &ref);
 	return true;
-
-refuse:
-	resp_write_refused(qp);
-	return false;
 }
 
 static enum resp_result resp_write(struct rsoft_qp *qp, struct resp_run *run,
@@ -335,7 +335,7 @@ static enum resp_result resp_write(struct rsoft_qp *qp, struct resp_run *run,
 
 	if (pkt->info->flags & RSOFT_PKT_START) {
 		resp_forget(run);
-		if (!resp_write_start(qp, pkt))
+		if (!resp_write_start(qp, run, pkt))
 			return RESP_STOP;
 	}
 	if (pkt->payload_len > resp->left ||
@@ -812,6 +812,7 @@ static bool resp_flush(struct rsoft_qp *qp, unsigned long events)
 	bool any = false;
 
 	resp->reading.active = false;
+	rsoft_mem_put(&resp->reading.ref);
 	resp->ack_due = false;
 	qp->recv.blocked = false;
 	rsoft_early_drop(qp, &qp->recv.early);
@@ -859,6 +860,8 @@ static bool rsoft_resp_run(struct rsoft_qp *qp, unsigned long events,
 	if (events & BIT(RSOFT_EV_GAP_TIMER))
 		resp_gap(qp);
 	rsoft_ack_flush(qp);
+	/* of a READ that has to wait: no reference outlives a run */
+	rsoft_mem_put(&resp->reading.ref);
 	return more;
 }
 

@@ -56,7 +56,7 @@ static struct rsoft_rdres *read_remember(struct rsoft_qp *qp, u8 kind,
 }
 
 static void read_start(struct rsoft_qp *qp, u32 psn, u64 va, u32 rkey, u32 len,
-		       u32 msn)
+		       u32 msn, struct rsoft_mref ref)
 {
 	qp->resp.reading = (struct rsoft_reading){
 		.active = true,
@@ -66,6 +66,7 @@ static void read_start(struct rsoft_qp *qp, u32 psn, u64 va, u32 rkey, u32 len,
 		.rkey = rkey,
 		.len = len,
 		.msn = msn,
+		.ref = ref,
 	};
 	/* the response acknowledges what came before */
 	qp->resp.ack_due = false;
@@ -73,30 +74,29 @@ static void read_start(struct rsoft_qp *qp, u32 psn, u64 va, u32 rkey, u32 len,
 	qp->recv.blocked = true;
 }
 
-/* Rights of a READ on its whole range; a key counts only if there are bytes. */
-static bool read_allowed(struct rsoft_qp *qp, u64 va, u32 rkey, u32 len)
+/*
+ * Rights of a READ on its whole range; a key counts only if there are bytes.
+ * The region stays held.
+ */
+static bool read_allowed(struct rsoft_qp *qp, u64 va, u32 rkey, u32 len,
+			 struct rsoft_mref *ref)
 {
-	struct rsoft_mref ref;
-
-	if (!len)
-		return true;
-	if (rsoft_mem_get(qp, rkey, RSOFT_ACC_REMOTE_READ, va, len,
-			  &ref) != RSOFT_ACCESS_OK)
-		return false;
-	rsoft_mem_put(&ref);
-	return true;
+	*ref = (struct rsoft_mref){};
+	return !len || rsoft_mem_get(qp, rkey, RSOFT_ACC_REMOTE_READ, va, len,
+				     ref) == RSOFT_ACCESS_OK;
 }
 
 void rsoft_resp_read(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 {
 	struct rsoft_rdres *res;
+	struct rsoft_mref ref;
 
 	if (!(qp->access & IB_ACCESS_REMOTE_READ) ||
 	    !qp->attr.max_dest_rd_atomic || pkt->dma_len > RSOFT_MAX_MSG) {
 		rsoft_resp_fatal(qp, RSOFT_NAK_INV_REQ, IB_EVENT_QP_REQ_ERR);
 		return;
 	}
-	if (!read_allowed(qp, pkt->va, pkt->rkey, pkt->dma_len)) {
+	if (!read_allowed(qp, pkt->va, pkt->rkey, pkt->dma_len, &ref)) {
 		rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
 				 IB_EVENT_QP_ACCESS_ERR);
 		return;
@@ -104,7 +104,8 @@ void rsoft_resp_read(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	rsoft_qp_count(qp, RSOFT_CNT_READ_REQS);
 	res = read_remember(qp, RSOFT_KIND_READ, pkt,
 			    rsoft_npkts(pkt->dma_len, qp->mtu_shift));
-	read_start(qp, res->first_psn, res->va, res->rkey, res->len, res->msn);
+	read_start(qp, res->first_psn, res->va, res->rkey, res->len, res->msn,
+		   ref);
 }
 
 void rsoft_resp_atomic(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
@@ -232,6 +233,7 @@ static bool read_repeats(const struct rsoft_qp *qp,
 void rsoft_resp_repeat(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 {
 	struct rsoft_rdres *res = NULL;
+	struct rsoft_mref ref;
 
 	/* An answer of then acknowledges nothing of what came since. */
 	rsoft_ack_flush(qp);
@@ -252,12 +254,13 @@ void rsoft_resp_repeat(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 		return;
 	}
 	if (!(qp->access & IB_ACCESS_REMOTE_READ) ||
-	    !read_allowed(qp, pkt->va, pkt->rkey, pkt->dma_len)) {
+	    !read_allowed(qp, pkt->va, pkt->rkey, pkt->dma_len, &ref)) {
 		rsoft_resp_fatal(qp, RSOFT_NAK_REM_ACCESS,
 				 IB_EVENT_QP_ACCESS_ERR);
 		return;
 	}
-	read_start(qp, pkt->psn, pkt->va, pkt->rkey, pkt->dma_len, res->msn);
+	read_start(qp, pkt->psn, pkt->va, pkt->rkey, pkt->dma_len, res->msn,
+		   ref);
 }
 
 /* Header of the next response packet; returns its payload bytes. */
@@ -408,6 +411,7 @@ bool rsoft_resp_reading(struct rsoft_qp *qp, u32 budget)
 	rsoft_tx_init(&run.tx, qp, &qp->recv);
 	rsoft_cursor_init(&run.c, qp, &run.from, 1,
 			  RSOFT_ACC_REMOTE_READ);
+	rsoft_cursor_hold(&run.c, &rd->ref);
 	while (step == READ_SENT && !read_complete(rd) &&
 	       run.tx.bytes < budget)
 		step = read_step(qp, &run);
