@@ -237,7 +237,8 @@ void rsoft_swqe_decode(struct rsoft_qp *qp,
 	struct rdma_soft_dma_info dma;
 	struct rdma_soft_send_wr wr;
 
-	copy_once(&wr, &src->wr, sizeof(wr));
+	/* nothing behind the number of an AH is used */
+	copy_once(&wr, &src->wr, offsetof(struct rdma_soft_send_wr, wr.ud.av));
 	copy_once(&dma, &src->dma, sizeof(dma));
 	swqe_clear(out);
 	out->wr_id = wr.wr_id;
