@@ -837,6 +837,21 @@ static bool resp_flush(struct rsoft_qp *qp, unsigned long events)
 	return false;
 }
 
+/* Go on with a READ response. Returns true if more could be sent. */
+static bool resp_go(struct rsoft_qp *qp, u32 budget)
+{
+	struct rsoft_resp *resp = &qp->resp;
+
+	if (!rsoft_stack_full(qp))
+		resp->tx_wait = false;
+	else if (resp->tx_wait && !hrtimer_is_queued(&resp->tx_timer))
+		rsoft_timer_tx(qp, &resp->tx_timer,
+			       rsoft_stack_wait_ns(qp, resp->tx_refused));
+	if (resp->tx_wait || !budget || !rsoft_engine_may_send(&qp->recv))
+		return false;
+	return rsoft_resp_reading(qp, budget);
+}
+
 static bool rsoft_resp_run(struct rsoft_qp *qp, unsigned long events,
 			   u32 budget)
 {
@@ -847,14 +862,8 @@ static bool rsoft_resp_run(struct rsoft_qp *qp, unsigned long events,
 		rsoft_ack_ride_late(qp);
 	if (rsoft_qp_caps(qp) & RSOFT_FLUSH_RQ)
 		return resp_flush(qp, events);
-	if (!rsoft_stack_full(qp))
-		resp->tx_wait = false;
-	else if (resp->tx_wait && !hrtimer_is_queued(&resp->tx_timer))
-		rsoft_timer_tx(qp, &resp->tx_timer,
-			       rsoft_stack_wait_ns(qp, resp->tx_refused));
-	if (resp->reading.active && !resp->tx_wait && budget &&
-	    rsoft_engine_may_send(&qp->recv))
-		more = rsoft_resp_reading(qp, budget);
+	if (resp->reading.active)
+		more = resp_go(qp, budget);
 	if (unlikely(resp_has_early(qp)) && !qp->recv.blocked)
 		more |= resp_unblocked(qp);
 	if (events & BIT(RSOFT_EV_GAP_TIMER))
