@@ -84,6 +84,8 @@ struct rsoft_in {
  * @walk: where the last packet was found
  * @last: BTH of the last packet, NULL if it does not lie in one piece
  * @end: end of the piece that holds it
+ * @qp: QP that the last run was for, held; NULL if there was none
+ * @path: its path, which was compared with the outer addresses
  */
 struct rsoft_run {
 	u32 qpn;
@@ -95,6 +97,8 @@ struct rsoft_run {
 	struct rsoft_walk walk;
 	const u8 *last;
 	const u8 *end;
+	struct rsoft_qp *qp;
+	struct rsoft_path *path;
 };
 
 /* --- outer headers ------------------------------------------------------ */
@@ -307,33 +311,59 @@ static void rsoft_run_deliver_mcast(const struct rsoft_in *in,
 		rsoft_run_drop(in, run, RSOFT_DROP_QPN);
 }
 
-static void rsoft_run_deliver(const struct rsoft_in *in,
-			      const struct rsoft_run *run)
+static void rsoft_run_forget_qp(struct rsoft_run *run)
 {
-	struct rsoft_path *path = NULL;
-	struct rsoft_qp *qp;
+	if (run->qp)
+		rsoft_handle_put(run->qp->h);
+	run->qp = NULL;
+}
+
+/* Find the QP of a run and look if the packets are of its peer. */
+static enum rsoft_drop rsoft_run_find_qp(const struct rsoft_in *in,
+					 struct rsoft_run *run)
+{
+	rsoft_run_forget_qp(run);
+	if (run->qpn == RSOFT_QPN_GSI)
+		run->qp = rsoft_qp_gsi(in->owner);
+	else
+		run->qp = rsoft_qp_lookup(run->qpn);
+	if (!run->qp)
+		return RSOFT_DROP_QPN;
+
+	run->path = NULL;
+	if (!rsoft_qp_is_dgram(run->qp))
+		run->path = rcu_dereference(run->qp->path);
+	if (rsoft_in_is_for(in, run->qp, run->path))
+		return RSOFT_DROP_NONE;
+	rsoft_run_forget_qp(run);
+	return RSOFT_DROP_SOURCE;
+}
+
+static void rsoft_run_deliver(const struct rsoft_in *in, struct rsoft_run *run)
+{
+	enum rsoft_drop why = RSOFT_DROP_NONE;
 
 	if (in->mcast) {
 		rsoft_run_deliver_mcast(in, run);
 		return;
 	}
 
-	if (run->qpn == RSOFT_QPN_GSI)
-		qp = rsoft_qp_gsi(in->owner);
+	/* often the other direction of the QP that the last run was for */
+	if (!run->qp || run->qp->qpn != run->qpn)
+		why = rsoft_run_find_qp(in, run);
+	if (why == RSOFT_DROP_NONE)
+		rsoft_run_to_qp(in, run, run->qp, run->path);
 	else
-		qp = rsoft_qp_lookup(run->qpn);
-	if (!qp) {
-		rsoft_run_drop(in, run, RSOFT_DROP_QPN);
-		return;
-	}
+		rsoft_run_drop(in, run, why);
+}
 
-	if (!rsoft_qp_is_dgram(qp))
-		path = rcu_dereference(qp->path);
-	if (rsoft_in_is_for(in, qp, path))
-		rsoft_run_to_qp(in, run, qp, path);
-	else
-		rsoft_run_drop(in, run, RSOFT_DROP_SOURCE);
-	rsoft_handle_put(qp->h);
+/* No packet follows. */
+static void rsoft_run_end(const struct rsoft_in *in, struct rsoft_run *run)
+{
+	if (run->len)
+		rsoft_run_deliver(in, run);
+	run->len = 0;
+	rsoft_run_forget_qp(run);
 }
 
 /* --- bytes in place ------------------------------------------------------ */
@@ -510,8 +540,7 @@ static void rsoft_in_one(const struct rsoft_in *one)
 	struct rsoft_run run = {};
 
 	rsoft_run_add(one, &run, one->off, one->len, one->ip_id);
-	if (run.len)
-		rsoft_run_deliver(one, &run);
+	rsoft_run_end(one, &run);
 	consume_skb(one->skb);
 }
 
@@ -574,13 +603,6 @@ static bool rsoft_in_apply(const struct rsoft_in *in, u32 done, u32 len,
 		rsoft_in_one(&one);
 	}
 	return true;
-}
-
-static void rsoft_run_end(const struct rsoft_in *in, struct rsoft_run *run)
-{
-	if (run->len)
-		rsoft_run_deliver(in, run);
-	run->len = 0;
 }
 
 /* One packet, with the rules asked. */
@@ -652,8 +674,7 @@ static void rsoft_in_deliver(const struct rsoft_in *in,
 		done += more * in->seg_size;
 		ip_id += 1 + more;
 	}
-	if (run.len)
-		rsoft_run_deliver(in, &run);
+	rsoft_run_end(in, &run);
 	/* BH is off: the next skb of this CPU is made of it */
 	napi_consume_skb(in->skb, 1);
 }
