@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory of the rings. A user's ring is made of single zeroed pages, charged to
- * its memory cgroup, mapped into the kernel by vmap and into the process by
- * mmap. The core's mmap entry owns them: it is released when the object goes
- * and no mmap call is under way. Page table entries hold their own references,
- * so a ring that a process still has mapped stays readable after that.
+ * its memory cgroup, mapped into the kernel by vmap unless it is one page, and
+ * into the process by mmap. The core's mmap entry owns them: it is released when
+ * the object goes and no mmap call is under way. Page table entries hold their
+ * own references, so a ring that a process still has mapped stays readable after
+ * that.
  */
 #include "ring.h"
 
@@ -66,6 +67,20 @@ static struct rsoft_mmap *mmap_create(u32 num)
 	return map;
 }
 
+/* A ring of one page needs no mapping of its own. */
+static void *ring_map(struct rsoft_mmap *map)
+{
+	if (map->num == 1)
+		return page_address(map->pages[0]);
+	return vmap(map->pages, map->num, VM_MAP, PAGE_KERNEL);
+}
+
+static void ring_unmap(const void *buf)
+{
+	if (is_vmalloc_addr(buf))
+		vunmap(buf);
+}
+
 static int ring_alloc_user(struct rsoft_ring *ring, struct ib_ucontext *ctx,
 			   struct rdma_soft_mminfo *mi)
 {
@@ -76,7 +91,7 @@ static int ring_alloc_user(struct rsoft_ring *ring, struct ib_ucontext *ctx,
 	if (!map)
 		return -ENOMEM;
 
-	ring->buf = vmap(map->pages, map->num, VM_MAP, PAGE_KERNEL);
+	ring->buf = ring_map(map);
 	if (!ring->buf) {
 		mmap_destroy(map);
 		return -ENOMEM;
@@ -84,7 +99,7 @@ static int ring_alloc_user(struct rsoft_ring *ring, struct ib_ucontext *ctx,
 
 	ret = rdma_user_mmap_entry_insert(ctx, &map->entry, ring->size);
 	if (ret) {
-		vunmap(ring->buf);
+		ring_unmap(ring->buf);
 		mmap_destroy(map);
 		return ret;
 	}
@@ -144,7 +159,7 @@ void rsoft_ring_destroy(struct rsoft_ring *ring)
 		return;
 
 	if (ring->map) {
-		vunmap(ring->buf);
+		ring_unmap(ring->buf);
 		rdma_user_mmap_entry_remove(&ring->map->entry);
 	} else {
 		vfree(ring->buf);
