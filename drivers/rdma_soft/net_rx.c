@@ -907,35 +907,40 @@ static bool rsoft_rx_key(const struct rsoft_rx *rx, u64 *key)
 	return true;
 }
 
+/* CRC state in front of the BTH, from all outer headers. */
+static noinline bool rsoft_rx_base_anew(struct rsoft_rx *rx, u32 len, u64 key)
+{
+	struct rsoft_flow flow = {};
+	u32 state;
+
+	if (!rsoft_rx_flow(rx, &flow))
+		return false;
+	if (!rx->path) {
+		rx->icrc_base = rsoft_crc_base(&flow, len);
+		return true;
+	}
+	state = rsoft_crc_flow(&flow);
+	atomic64_set(&rx->path->icrc_back, (u64)state << 32 | key);
+	rx->icrc_base = rsoft_crc_of_len(state, rx->ipv6, len);
+	return true;
+}
+
 /*
  * CRC state in front of the BTH. The addresses are those of the path, which were
  * compared: what is left to look at are port and flags.
  */
 static bool rsoft_rx_base(struct rsoft_rx *rx, u32 len)
 {
-	struct rsoft_flow flow;
 	u64 seen, key;
-	u32 state;
 
-	if (!rx->path) {
-		flow = (struct rsoft_flow){};
-		if (!rsoft_rx_flow(rx, &flow))
-			return false;
-		rx->icrc_base = rsoft_crc_base(&flow, len);
-		return true;
-	}
+	if (!rx->path)
+		return rsoft_rx_base_anew(rx, len, 0);
 	if (!rsoft_rx_key(rx, &key))
 		return false;
 	seen = atomic64_read(&rx->path->icrc_back);
-	state = seen >> 32;
-	if (unlikely((u32)seen != key || !seen)) {
-		flow = (struct rsoft_flow){};
-		if (!rsoft_rx_flow(rx, &flow))
-			return false;
-		state = rsoft_crc_flow(&flow);
-		atomic64_set(&rx->path->icrc_back, (u64)state << 32 | key);
-	}
-	rx->icrc_base = rsoft_crc_of_len(state, rx->ipv6, len);
+	if (unlikely((u32)seen != key || !seen))
+		return rsoft_rx_base_anew(rx, len, key);
+	rx->icrc_base = rsoft_crc_of_len(seen >> 32, rx->ipv6, len);
 	return true;
 }
 
@@ -999,26 +1004,14 @@ static enum rsoft_drop rsoft_rx_icrc(struct rsoft_rx *rx, u32 off, u32 len,
 	return RSOFT_DROP_NONE;
 }
 
-enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
-			      u32 *payload)
+/* The packet of @len bytes at rx->at_off, whose first bytes are at @hdr. */
+static enum rsoft_drop rsoft_rx_decode(struct rsoft_rx *rx, const u8 *hdr,
+				       u32 len, u16 ip_id,
+				       struct rsoft_pkt *pkt, u32 *payload)
 {
-	u32 len = min_t(u32, rx->seg_size, rx->len);
 	u32 avail = min_t(u32, len, RSOFT_HDR_MAX);
-	u16 ip_id = rx->ip_id;
-	u8 buf[RSOFT_HDR_MAX];
-	u32 off = rx->off;
 	enum rsoft_drop why;
-	const u8 *hdr;
 
-	rx->off += len;
-	rx->len -= len;
-	rx->ip_id++;
-
-	rx->at = rsoft_piece(rx->skb, &rx->walk, off, len, &rx->at_end);
-	rx->at_off = off;
-	hdr = rx->at ?: skb_header_pointer(rx->skb, off, avail, buf);
-	if (!hdr)
-		return RSOFT_DROP_SHAPE;
 	if (rx->like_len != len || !rsoft_hdr_like(hdr, rx->like, pkt)) {
 		rx->like_len = 0;
 		why = rsoft_hdr_decode(hdr, avail, len, pkt);
@@ -1029,10 +1022,42 @@ enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
 		rx->like_ok = false;
 	}
 
-	*payload = off + pkt->hdr_len;
+	*payload = rx->at_off + pkt->hdr_len;
 	if (rx->checked)
 		return RSOFT_DROP_NONE;
-	return rsoft_rx_icrc(rx, off, len, ip_id, hdr);
+	return rsoft_rx_icrc(rx, rx->at_off, len, ip_id, hdr);
+}
+
+/* One that does not lie in one piece. */
+static noinline enum rsoft_drop
+rsoft_rx_decode_pieces(struct rsoft_rx *rx, u32 len, u16 ip_id,
+		       struct rsoft_pkt *pkt, u32 *payload)
+{
+	u8 buf[RSOFT_HDR_MAX];
+	const u8 *hdr;
+
+	hdr = skb_header_pointer(rx->skb, rx->at_off,
+				 min_t(u32, len, sizeof(buf)), buf);
+	if (!hdr)
+		return RSOFT_DROP_SHAPE;
+	return rsoft_rx_decode(rx, hdr, len, ip_id, pkt, payload);
+}
+
+enum rsoft_drop rsoft_rx_next(struct rsoft_rx *rx, struct rsoft_pkt *pkt,
+			      u32 *payload)
+{
+	u32 len = min_t(u32, rx->seg_size, rx->len);
+	u16 ip_id = rx->ip_id;
+
+	rx->at_off = rx->off;
+	rx->off += len;
+	rx->len -= len;
+	rx->ip_id++;
+
+	rx->at = rsoft_piece(rx->skb, &rx->walk, rx->at_off, len, &rx->at_end);
+	if (unlikely(!rx->at))
+		return rsoft_rx_decode_pieces(rx, len, ip_id, pkt, payload);
+	return rsoft_rx_decode(rx, rx->at, len, ip_id, pkt, payload);
 }
 
 /* The next packet if it is whole, in one piece, and as long as the last one. */
