@@ -23,28 +23,27 @@
 /* Peers with a shorter time-out than that (taken to be as ours) get ACKs at once. */
 #define RIDE_TIMEOUT_MIN	(10 * RSOFT_RIDE_NS)
 
+/* The header fields that are not zero. */
 static void ack_packet(const struct rsoft_qp *qp, u8 opcode, u32 psn, u8 syn,
 		       u32 msn, struct rsoft_pkt *pkt)
 {
-	*pkt = (struct rsoft_pkt){
-		.opcode = opcode,
-		.info = rsoft_opinfo(opcode),
-		.mig = true,
-		.pkey = RSOFT_PKEY_DEFAULT,
-		.qpn = qp->remote_qpn,
-		.psn = psn,
-		.syn = syn,
-		.msn = msn & RSOFT_MSN_MASK,
-	};
+	pkt->opcode = opcode;
+	pkt->info = rsoft_opinfo(opcode);
+	pkt->mig = true;
+	pkt->pkey = RSOFT_PKEY_DEFAULT;
+	pkt->qpn = qp->remote_qpn;
+	pkt->psn = psn;
+	pkt->syn = syn;
+	pkt->msn = msn & RSOFT_MSN_MASK;
 }
 
 static int ack_send(struct rsoft_qp *qp, u8 opcode, u32 psn, u8 syn, u32 msn,
 		    u64 orig)
 {
 	struct rsoft_path *path = rcu_dereference_protected(qp->path, 1);
+	struct rsoft_pkt pkt = {};
 	enum rsoft_access why;
 	struct rsoft_tx tx;
-	struct rsoft_pkt pkt;
 	int err;
 
 	ack_packet(qp, opcode, psn, syn, msn, &pkt);

@@ -57,7 +57,7 @@ void rsoft_ack_ride_return(struct rsoft_qp *qp, u64 ride);
  * rsoft_ack_ride_packet() - the packet of an ACK that rides
  * @qp: QP
  * @ride: from rsoft_ack_ride_take()
- * @pkt: filled in
+ * @pkt: all zero; filled in
  */
 void rsoft_ack_ride_packet(const struct rsoft_qp *qp, u64 ride,
 			   struct rsoft_pkt *pkt);

@@ -419,16 +419,17 @@ static u8 req_transport(const struct rsoft_qp *qp)
 	}
 }
 
-/* Header fields of the next packet; *len is its payload at offset *off. */
+/*
+ * Header fields of the next packet, those that are not zero; *len is its payload
+ * at offset *off.
+ */
 static void req_packet(struct rsoft_qp *qp, const struct rsoft_swqe *wqe,
 		       struct rsoft_pkt *pkt, u64 *off, u32 *len)
 {
-	*pkt = (struct rsoft_pkt){
-		.mig = true,
-		.pkey = RSOFT_PKEY_DEFAULT,
-		.qpn = qp->remote_qpn,
-		.psn = qp->req.psn,
-	};
+	pkt->mig = true;
+	pkt->pkey = RSOFT_PKEY_DEFAULT;
+	pkt->qpn = qp->remote_qpn;
+	pkt->psn = qp->req.psn;
 	*off = 0;
 	*len = 0;
 	if (rsoft_swqe_has_response(wqe)) {
@@ -543,8 +544,8 @@ static bool req_flush_batch(struct rsoft_qp *qp, struct req_run *run)
 static u64 req_ride(struct rsoft_qp *qp, struct req_run *run)
 {
 	struct rsoft_path *path = run->tx.path;
+	struct rsoft_pkt pkt = {};
 	enum rsoft_access why;
-	struct rsoft_pkt pkt;
 	u64 ride;
 
 	if (qp->ibqp.qp_type != IB_QPT_RC || !run->tx.skb)
@@ -566,8 +567,8 @@ static u64 req_ride(struct rsoft_qp *qp, struct req_run *run)
  */
 static void req_ride_missed(struct rsoft_qp *qp, struct req_run *run)
 {
+	struct rsoft_pkt pkt = {};
 	enum rsoft_access why;
-	struct rsoft_pkt pkt;
 	u64 ride;
 
 	if (qp->ibqp.qp_type != IB_QPT_RC)
@@ -758,8 +759,8 @@ static enum req_step req_send_one(struct rsoft_qp *qp, struct req_run *run,
 				  struct rsoft_swqe *wqe)
 {
 	struct rsoft_path *path = req_path(qp, wqe);
+	struct rsoft_pkt pkt = {};
 	enum rsoft_access why;
-	struct rsoft_pkt pkt;
 	u64 off;
 	u32 len;
 	int err;

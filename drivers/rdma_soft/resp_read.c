@@ -263,21 +263,19 @@ void rsoft_resp_repeat(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 		   ref);
 }
 
-/* Header of the next response packet; returns its payload bytes. */
+/* Header of the next response packet, zero before; returns its payload bytes. */
 static u32 read_packet(struct rsoft_qp *qp, struct rsoft_pkt *pkt)
 {
 	struct rsoft_reading *rd = &qp->resp.reading;
 	u32 idx = rsoft_psn_diff(rd->psn, rd->first_psn);
 	u32 len = rsoft_pkt_len(rd->len, idx, qp->mtu_shift);
 
-	*pkt = (struct rsoft_pkt){
-		.mig = true,
-		.pkey = RSOFT_PKEY_DEFAULT,
-		.qpn = qp->remote_qpn,
-		.psn = rd->psn,
-		.syn = RSOFT_SYN_ACK | RSOFT_CREDITS_INVALID,
-		.msn = rd->msn & RSOFT_MSN_MASK,
-	};
+	pkt->mig = true;
+	pkt->pkey = RSOFT_PKEY_DEFAULT;
+	pkt->qpn = qp->remote_qpn;
+	pkt->psn = rd->psn;
+	pkt->syn = RSOFT_SYN_ACK | RSOFT_CREDITS_INVALID;
+	pkt->msn = rd->msn & RSOFT_MSN_MASK;
 	pkt->opcode = RSOFT_RC | rsoft_seg_opcode(RSOFT_KIND_READ_RESP,
 						  RSOFT_TAIL_PLAIN, !idx,
 						  rd->off + len == rd->len);
@@ -363,8 +361,8 @@ static enum read_step read_step(struct rsoft_qp *qp, struct read_run *run)
 	struct rsoft_path *path = rcu_dereference_protected(qp->path, 1);
 	struct rsoft_reading *rd = &qp->resp.reading;
 	u32 n = read_alike(qp);
+	struct rsoft_pkt pkt = {};
 	enum rsoft_access why;
-	struct rsoft_pkt pkt;
 	int got = 1;
 	int err;
 	u32 len;
