@@ -37,6 +37,7 @@
 #include "vt.h"
 
 #define STUCK_S		400
+#define SAY_MS		60000
 #define LEN		4096
 
 /* --- what was done, and how long it took ---------------------------------- */
@@ -607,7 +608,8 @@ static int report(unsigned int rounds)
 
 int main(int argc, char **argv)
 {
-	unsigned int rounds = argc == 3 ? atoi(argv[1]) : 0, i, n, said = 0;
+	unsigned int rounds = argc == 3 ? atoi(argv[1]) : 0, i, n;
+	uint64_t said = now_ms();
 
 	if (!rounds) {
 		fputs("usage: churn ROUNDS BUILD-DIR\n", stderr);
@@ -626,8 +628,8 @@ int main(int argc, char **argv)
 		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
 	}
 	while ((n = rounds_over()) < rounds) {
-		if (n >= said + (rounds + 19) / 20) {
-			said = n;
+		if (now_ms() > said + SAY_MS) {
+			said = now_ms();
 			printf("# %u rounds\n", n);
 			fflush(stdout);
 		}
