@@ -4,12 +4,6 @@
  * was executed: READ responses, atomic responses and NAKs acknowledge all that
  * came before them too. No credits are given out (value "invalid"): receive
  * queues are filled behind our back, and RNR NAKs do the rest.
- *
- * Where messages go to and fro, one answering the other, the ACK of a message
- * rides in the skb of its answer: half of the trips through the stack at both
- * ends. It waits for that at most two times RSOFT_RIDE_NS, and as soon as it waited
- * in vain once, ACKs go at once again until four messages in a row were
- * answered one by one.
  */
 #include "ack.h"
 #include "build.h"
@@ -17,25 +11,6 @@
 #include "stack.h"
 #include "timer.h"
 #include "trace.h"
-
-/* Messages in a row that were answered, until the next ACK waits. */
-#define RIDE_REPLIES	4
-/* Peers with a shorter time-out than that (taken to be as ours) get ACKs at once. */
-#define RIDE_TIMEOUT_MIN	(10 * RSOFT_RIDE_NS)
-
-/* The header fields that are not zero. */
-static void ack_packet(const struct rsoft_qp *qp, u8 opcode, u32 psn, u8 syn,
-		       u32 msn, struct rsoft_pkt *pkt)
-{
-	pkt->opcode = opcode;
-	pkt->info = rsoft_opinfo(opcode);
-	pkt->mig = true;
-	pkt->pkey = RSOFT_PKEY_DEFAULT;
-	pkt->qpn = qp->remote_qpn;
-	pkt->psn = psn;
-	pkt->syn = syn;
-	pkt->msn = msn & RSOFT_MSN_MASK;
-}
 
 static int ack_send(struct rsoft_qp *qp, u8 opcode, u32 psn, u8 syn, u32 msn,
 		    u64 orig)
@@ -46,7 +21,15 @@ static int ack_send(struct rsoft_qp *qp, u8 opcode, u32 psn, u8 syn, u32 msn,
 	struct rsoft_tx tx;
 	int err;
 
-	ack_packet(qp, opcode, psn, syn, msn, &pkt);
+	/* the header fields that are not zero */
+	pkt.opcode = opcode;
+	pkt.info = rsoft_opinfo(opcode);
+	pkt.mig = true;
+	pkt.pkey = RSOFT_PKEY_DEFAULT;
+	pkt.qpn = qp->remote_qpn;
+	pkt.psn = psn;
+	pkt.syn = syn;
+	pkt.msn = msn & RSOFT_MSN_MASK;
 	pkt.orig = orig;
 	rsoft_tx_init(&tx, qp, &qp->recv);
 	err = rsoft_tx_packet(&tx, path, &pkt, NULL, 0, &why);
@@ -75,78 +58,6 @@ static void ack_last(const struct rsoft_resp *resp, u32 *psn, u32 *msn)
 	}
 }
 
-void rsoft_ack_ride_packet(const struct rsoft_qp *qp, u64 ride,
-			   struct rsoft_pkt *pkt)
-{
-	ack_packet(qp, RSOFT_RC | RSOFT_OP_ACK,
-		   (ride >> RSOFT_RIDE_PSN) & RSOFT_PSN_MASK,
-		   RSOFT_SYN_ACK | RSOFT_CREDITS_INVALID,
-		   ride & RSOFT_MSN_MASK, pkt);
-}
-
-/* Nobody waits longer for a ride than this timer lets him. */
-static void ack_ride_timer(struct rsoft_qp *qp)
-{
-	if (!hrtimer_is_queued(&qp->resp.ride_timer))
-		hrtimer_start(&qp->resp.ride_timer, ns_to_ktime(RSOFT_RIDE_NS),
-			      HRTIMER_MODE_REL_SOFT);
-}
-
-void rsoft_ack_ride_return(struct rsoft_qp *qp, u64 ride)
-{
-	if (ride && !atomic64_cmpxchg(&qp->resp.ride, 0, ride))
-		ack_ride_timer(qp);
-}
-
-void rsoft_ack_ride_late(struct rsoft_qp *qp)
-{
-	u64 ride = rsoft_ack_ride_take(qp);
-
-	if (!ride)
-		return;
-	qp->resp.replies = 0;
-	/* if the stack refuses it, the run goes on with it as with any other */
-	if (ack_send(qp, RSOFT_RC | RSOFT_OP_ACK,
-		     (ride >> RSOFT_RIDE_PSN) & RSOFT_PSN_MASK,
-		     RSOFT_SYN_ACK | RSOFT_CREDITS_INVALID,
-		     ride & RSOFT_MSN_MASK, 0))
-		rsoft_ack_owe(qp);
-	else
-		rsoft_qp_count(qp, RSOFT_CNT_ACK_SENT);
-}
-
-/* Was each of the last messages answered by one of ours, before the next? */
-static bool ack_has_replies(struct rsoft_qp *qp)
-{
-	struct rsoft_resp *resp = &qp->resp;
-	u64 timeout = qp->ack_timeout_ns;
-
-	if (resp->run_sent != resp->last_sent &&
-	    resp->msn == resp->last_msn + 1 &&
-	    (!timeout || timeout >= RIDE_TIMEOUT_MIN))
-		resp->replies = min(resp->replies + 1, RIDE_REPLIES);
-	else
-		resp->replies = 0;
-	resp->last_sent = resp->run_sent;
-	resp->last_msn = resp->msn;
-	return resp->replies == RIDE_REPLIES;
-}
-
-/* Leave the ACK for the answer to take along. Returns false if that is gone. */
-static bool ack_wait_for_ride(struct rsoft_qp *qp, u32 psn, u32 msn)
-{
-	struct rsoft_resp *resp = &qp->resp;
-
-	atomic64_set(&resp->ride, RSOFT_RIDE_VALID |
-		     (u64)psn << RSOFT_RIDE_PSN | (msn & RSOFT_MSN_MASK));
-	/* pairs with req_ride_missed(): it sees the ACK, or we its message */
-	smp_mb();
-	if (READ_ONCE(qp->req.psn_max) != resp->run_sent)
-		return !rsoft_ack_ride_take(qp);
-	ack_ride_timer(qp);
-	return true;
-}
-
 void rsoft_ack_flush(struct rsoft_qp *qp)
 {
 	u32 psn, msn;
@@ -154,12 +65,6 @@ void rsoft_ack_flush(struct rsoft_qp *qp)
 	if (!qp->resp.ack_due)
 		return;
 	ack_last(&qp->resp, &psn, &msn);
-	if (ack_has_replies(qp) && ack_wait_for_ride(qp, psn, msn)) {
-		qp->resp.ack_due = false;
-		return;
-	}
-	/* this one says what that one would */
-	atomic64_set(&qp->resp.ride, 0);
 	if (ack_send(qp, RSOFT_RC | RSOFT_OP_ACK, psn,
 		     RSOFT_SYN_ACK | RSOFT_CREDITS_INVALID, msn, 0)) {
 		rsoft_timer_tx(qp, &qp->resp.tx_timer,

@@ -28,49 +28,6 @@ static inline void rsoft_ack_owe(struct rsoft_qp *qp)
 void rsoft_ack_flush(struct rsoft_qp *qp);
 
 /**
- * rsoft_ack_ride_take() - take the ACK that waits to ride with a message
- * @qp: QP
- *
- * Context: any.
- *
- * Return: the ACK, 0 if there is none.
- */
-static inline u64 rsoft_ack_ride_take(struct rsoft_qp *qp)
-{
-	if (!atomic64_read(&qp->resp.ride))
-		return 0;
-	return (u64)atomic64_xchg(&qp->resp.ride, 0);
-}
-
-/**
- * rsoft_ack_ride_return() - give an ACK back that could not be sent
- * @qp: QP; one of its engines owned
- * @ride: from rsoft_ack_ride_take()
- *
- * A newer one that waits by now says all that it said.
- *
- * Context: BH disabled.
- */
-void rsoft_ack_ride_return(struct rsoft_qp *qp, u64 ride);
-
-/**
- * rsoft_ack_ride_packet() - the packet of an ACK that rides
- * @qp: QP
- * @ride: from rsoft_ack_ride_take()
- * @pkt: all zero; filled in
- */
-void rsoft_ack_ride_packet(const struct rsoft_qp *qp, u64 ride,
-			   struct rsoft_pkt *pkt);
-
-/**
- * rsoft_ack_ride_late() - send the ACK that waited in vain
- * @qp: QP; receive engine owned or paused
- *
- * Context: BH disabled.
- */
-void rsoft_ack_ride_late(struct rsoft_qp *qp);
-
-/**
  * rsoft_ack_nak() - send a NAK for the expected PSN
  * @qp: QP; receive engine owned
  * @code: what went wrong

@@ -34,7 +34,6 @@ static const struct rdma_stat_desc descs[RSOFT_CNT_MAX] = {
 	[RSOFT_CNT_NAK_SENT] = { .name = "naks_sent" },
 	[RSOFT_CNT_NAK_RCVD] = { .name = "naks_rcvd" },
 	[RSOFT_CNT_ACK_SENT] = { .name = "acks_sent" },
-	[RSOFT_CNT_ACK_RIDES] = { .name = "acks_ridden" },
 	[RSOFT_CNT_ACK_RCVD] = { .name = "acks_rcvd" },
 	[RSOFT_CNT_DUPLICATES] = { .name = "duplicates" },
 	[RSOFT_CNT_OUT_OF_SEQ] = { .name = "out_of_seq" },

@@ -35,7 +35,6 @@ enum rsoft_counter {
 	RSOFT_CNT_NAK_SENT,		/* NAKs other than RNR */
 	RSOFT_CNT_NAK_RCVD,
 	RSOFT_CNT_ACK_SENT,
-	RSOFT_CNT_ACK_RIDES,		/* ACKs sent in the skb of a message */
 	RSOFT_CNT_ACK_RCVD,
 	RSOFT_CNT_DUPLICATES,		/* request packets seen again */
 	RSOFT_CNT_OUT_OF_SEQ,		/* request packets behind a gap */

@@ -30,7 +30,6 @@ enum rsoft_event {
 	RSOFT_EV_HOLD_TIMER,	/* look at the WQEs that are held */
 	RSOFT_EV_PUSH,		/* hold nothing any more */
 	RSOFT_EV_GAP_TIMER,	/* late packets did not come */
-	RSOFT_EV_RIDE_TIMER,	/* an ACK waited for a message in vain */
 	RSOFT_EV_ERROR,		/* the QP went to ERR: flush */
 	RSOFT_EV_DRAIN,		/* the QP went to SQD */
 };

@@ -9,7 +9,6 @@
 #include <net/net_namespace.h>
 #include <rdma/uverbs_ioctl.h>
 
-#include "ack.h"
 #include "inject.h"
 #include "qp.h"
 #include "req.h"
@@ -256,10 +255,6 @@ int rsoft_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	rsoft_engine_pause(&qp->send);
 	rsoft_engine_pause(&qp->recv);
 	mutex_unlock(&qp->ctl);
-	/* the peer must not miss what was executed */
-	local_bh_disable();
-	rsoft_ack_ride_late(qp);
-	local_bh_enable();
 	rsoft_timers_stop(qp);
 	rsoft_inject_forget(dev, qp->qpn);
 

@@ -239,14 +239,6 @@ struct rsoft_reading {
  * @rkey: WRITE: key
  * @left: WRITE: bytes that are still to come
  * @wlen: WRITE: bytes of the whole message
- * @ride: ACK that waits for a message of the send engine to ride with: 0 if
- *        none, else RSOFT_RIDE_VALID, PSN and MSN; taken by exchange
- * @ride_timer: bounds that wait
- * @ride_seen: @ride when the timer looked last (timer)
- * @run_sent: req.psn_max when the present run of requests began
- * @last_sent: the same of the last run that owed an ACK
- * @last_msn: @msn after that run
- * @replies: runs in a row that were answered by a message each
  * @rdres: ring of READs and atomics kept for repetition
  * @rdres_mask: entries - 1
  * @rdres_head: next entry to use
@@ -272,13 +264,6 @@ struct rsoft_resp {
 	u32 rkey;
 	u32 left;
 	u32 wlen;
-	atomic64_t ride;
-	struct hrtimer ride_timer;
-	u64 ride_seen;
-	u32 run_sent;
-	u32 last_sent;
-	u32 last_msn;
-	u8 replies;
 	struct rsoft_rdres *rdres;
 	u32 rdres_mask;
 	u32 rdres_head;
@@ -288,12 +273,6 @@ struct rsoft_resp {
 	u8 tx_refused;
 	u64 flush_ns;
 };
-
-/* Layout of rsoft_resp.ride. */
-#define RSOFT_RIDE_VALID	BIT_ULL(63)
-#define RSOFT_RIDE_PSN		24	/* above the MSN */
-/* Between two looks at an ACK that waits. */
-#define RSOFT_RIDE_NS		(100 * NSEC_PER_USEC)
 
 /**
  * struct rsoft_qp - a queue pair

@@ -5,7 +5,6 @@
  * and they go on: the data path never sees half of it (list report on arrays
  * swapped under a running engine).
  */
-#include "ack.h"
 #include "qp.h"
 #include "req.h"
 #include "resp.h"
@@ -251,12 +250,6 @@ static int modify_locked(struct rsoft_qp *qp, const struct ib_qp_attr *attr,
 	}
 	rsoft_engine_pause(&qp->send);
 	rsoft_engine_pause(&qp->recv);
-	if (mask & IB_QP_STATE) {
-		/* the peer must not miss what was executed */
-		local_bh_disable();
-		rsoft_ack_ride_late(qp);
-		local_bh_enable();
-	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		err = rsoft_resp_resize(qp, attr->max_dest_rd_atomic);
 	if (!err) {

@@ -7,7 +7,6 @@
  * send again is to set both back (retry.c). A WQE leaves when the completer
  * says so (RC) or when its last packet was taken by the stack (UC, UD).
  */
-#include "ack.h"
 #include "build.h"
 #include "inject.h"
 #include "local.h"
@@ -537,56 +536,6 @@ static bool req_flush_batch(struct rsoft_qp *qp, struct req_run *run)
 	return false;
 }
 
-/*
- * An ACK of the other direction goes along, at the end of the last skb of this
- * run. Returns it, 0 if there is none.
- */
-static u64 req_ride(struct rsoft_qp *qp, struct req_run *run)
-{
-	struct rsoft_path *path = run->tx.path;
-	struct rsoft_pkt pkt = {};
-	enum rsoft_access why;
-	u64 ride;
-
-	if (qp->ibqp.qp_type != IB_QPT_RC || !run->tx.skb)
-		return 0;
-	ride = rsoft_ack_ride_take(qp);
-	if (!ride)
-		return 0;
-	rsoft_ack_ride_packet(qp, ride, &pkt);
-	if (rsoft_tx_fits(&run->tx, path, pkt.info, 0) &&
-	    !rsoft_tx_packet(&run->tx, path, &pkt, NULL, 0, &why))
-		return ride;
-	rsoft_ack_ride_return(qp, ride);
-	return 0;
-}
-
-/*
- * An ACK came to wait after req_ride() looked, or found no room: nothing may
- * follow that it could ride with. Send it.
- */
-static void req_ride_missed(struct rsoft_qp *qp, struct req_run *run)
-{
-	struct rsoft_pkt pkt = {};
-	enum rsoft_access why;
-	u64 ride;
-
-	if (qp->ibqp.qp_type != IB_QPT_RC)
-		return;
-	/* pairs with ack_wait_for_ride(): psn_max was written before */
-	smp_mb();
-	ride = rsoft_ack_ride_take(qp);
-	if (!ride)
-		return;
-	rsoft_ack_ride_packet(qp, ride, &pkt);
-	if (rsoft_tx_packet(&run->tx, rcu_dereference_protected(qp->path, 1),
-			    &pkt, NULL, 0, &why) ||
-	    rsoft_tx_flush(&run->tx, &qp->req.tx_refused))
-		rsoft_ack_ride_return(qp, ride);
-	else
-		rsoft_qp_count(qp, RSOFT_CNT_ACK_SENT);
-}
-
 static struct rsoft_path *req_path(struct rsoft_qp *qp,
 				   const struct rsoft_swqe *wqe)
 {
@@ -912,21 +861,12 @@ static bool req_send(struct rsoft_qp *qp, u32 budget)
 {
 	struct req_run run = {};
 	enum req_step step = STEP_SENT;
-	bool sends;
-	u64 ride;
 
 	rsoft_tx_init(&run.tx, qp, &qp->send);
 	while (step == STEP_SENT && run.tx.bytes < budget)
 		step = req_step(qp, &run);
-	sends = run.tx.skb || run.tx.bytes;
-	ride = req_ride(qp, &run);
-	if (!req_flush_batch(qp, &run)) {
+	if (!req_flush_batch(qp, &run))
 		step = STEP_WAIT;
-		rsoft_ack_ride_return(qp, ride);
-	} else if (sends) {
-		rsoft_qp_count_add(qp, RSOFT_CNT_ACK_RIDES, !!ride);
-		req_ride_missed(qp, &run);
-	}
 	rsoft_cursor_release(&run.c);
 	if (step == STEP_WAIT) {
 		qp->req.tx_wait = true;

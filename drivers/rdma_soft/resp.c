@@ -48,8 +48,6 @@ void rsoft_resp_init(struct rsoft_qp *qp, u32 psn)
 	resp->nak_sent = false;
 	resp->rnr_sent = false;
 	resp->ack_due = false;
-	atomic64_set(&resp->ride, 0);
-	resp->replies = 0;
 	resp->comm_est = false;
 	resp->rcvd = 0;
 	resp->rdres_head = 0;
@@ -766,8 +764,6 @@ static void rsoft_resp_rx(struct rsoft_qp *qp, struct rsoft_rx *rx)
 	struct resp_run run = { .rx = rx };
 	struct rsoft_pkt pkt;
 
-	/* an answer to what is executed now is sent after this */
-	qp->resp.run_sent = READ_ONCE(qp->req.psn_max);
 	if (unlikely(resp_has_early(qp)))
 		resp_due(qp, &run);
 	while (rx->len && !qp->recv.blocked) {
@@ -858,8 +854,6 @@ static bool rsoft_resp_run(struct rsoft_qp *qp, unsigned long events,
 	struct rsoft_resp *resp = &qp->resp;
 	bool more = false;
 
-	if (events & (BIT(RSOFT_EV_RIDE_TIMER) | BIT(RSOFT_EV_ERROR)))
-		rsoft_ack_ride_late(qp);
 	if (rsoft_qp_caps(qp) & RSOFT_FLUSH_RQ)
 		return resp_flush(qp, events);
 	if (resp->reading.active)

@@ -63,23 +63,6 @@ static enum hrtimer_restart recv_timer_fn(struct hrtimer *t)
 	return timer_run(&qp->recv, RSOFT_EV_TX_TIMER);
 }
 
-static enum hrtimer_restart ride_timer_fn(struct hrtimer *t)
-{
-	struct rsoft_qp *qp = container_of(t, struct rsoft_qp, resp.ride_timer);
-	u64 ride = atomic64_read(&qp->resp.ride);
-
-	if (!ride)
-		return HRTIMER_NORESTART;
-	/* look again if it came meanwhile: nobody notes when */
-	if (ride != qp->resp.ride_seen) {
-		qp->resp.ride_seen = ride;
-		hrtimer_start(t, ns_to_ktime(RSOFT_RIDE_NS),
-			      HRTIMER_MODE_REL_SOFT);
-		return HRTIMER_NORESTART;
-	}
-	return timer_run(&qp->recv, RSOFT_EV_RIDE_TIMER);
-}
-
 void rsoft_timers_init(struct rsoft_qp *qp)
 {
 	hrtimer_setup(&qp->req.ack_timer, ack_timer_fn, CLOCK_MONOTONIC,
@@ -89,8 +72,6 @@ void rsoft_timers_init(struct rsoft_qp *qp)
 	hrtimer_setup(&qp->req.tx_timer, send_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 	hrtimer_setup(&qp->req.hold.timer, hold_timer_fn, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
-	hrtimer_setup(&qp->resp.ride_timer, ride_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 	hrtimer_setup(&qp->resp.tx_timer, recv_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
@@ -106,7 +87,6 @@ void rsoft_timers_stop(struct rsoft_qp *qp)
 	hrtimer_cancel(&qp->req.rnr_timer);
 	hrtimer_cancel(&qp->req.tx_timer);
 	hrtimer_cancel(&qp->req.hold.timer);
-	hrtimer_cancel(&qp->resp.ride_timer);
 	hrtimer_cancel(&qp->resp.tx_timer);
 	hrtimer_cancel(&qp->send.early.timer);
 	hrtimer_cancel(&qp->recv.early.timer);
