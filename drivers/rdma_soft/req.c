@@ -891,11 +891,7 @@ static bool req_go(struct rsoft_qp *qp, unsigned long events, u32 budget)
 {
 	struct rsoft_req *req = &qp->req;
 
-	if (!rsoft_stack_full(qp))
-		req->tx_wait = false;
-	else if (req->tx_wait && !hrtimer_is_queued(&req->tx_timer))
-		rsoft_timer_tx(qp, &req->tx_timer,
-			       rsoft_stack_wait_ns(qp, req->tx_refused));
+	rsoft_stack_waits(qp, &req->tx_wait, &req->tx_timer, req->tx_refused);
 	if (rsoft_hold(qp, events) || req->rnr_wait || req->tx_wait ||
 	    !budget || !rsoft_engine_may_send(&qp->send))
 		return false;

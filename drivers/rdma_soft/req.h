@@ -106,15 +106,6 @@ bool rsoft_req_flush(struct rsoft_qp *qp);
 void rsoft_retry(struct rsoft_qp *qp, u32 psn);
 
 /**
- * rsoft_retry_nak() - a sequence error NAK: the oldest packet was lost
- * @qp: QP; send engine owned
- *
- * A peer that keeps early packets is sent only that one; others all again from
- * there on.
- */
-void rsoft_retry_nak(struct rsoft_qp *qp);
-
-/**
  * rsoft_retry_read() - the response to the oldest request is missing
  * @qp: QP; send engine owned
  */

@@ -838,12 +838,9 @@ static bool resp_go(struct rsoft_qp *qp, u32 budget)
 {
 	struct rsoft_resp *resp = &qp->resp;
 
-	if (!rsoft_stack_full(qp))
-		resp->tx_wait = false;
-	else if (resp->tx_wait && !hrtimer_is_queued(&resp->tx_timer))
-		rsoft_timer_tx(qp, &resp->tx_timer,
-			       rsoft_stack_wait_ns(qp, resp->tx_refused));
-	if (resp->tx_wait || !budget || !rsoft_engine_may_send(&qp->recv))
+	if (rsoft_stack_waits(qp, &resp->tx_wait, &resp->tx_timer,
+			      resp->tx_refused) ||
+	    !budget || !rsoft_engine_may_send(&qp->recv))
 		return false;
 	return rsoft_resp_reading(qp, budget);
 }

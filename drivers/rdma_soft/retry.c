@@ -81,10 +81,11 @@ static void retry_hole(struct rsoft_qp *qp, enum rsoft_hole_why why, u32 n)
 }
 
 /*
+ * A sequence error NAK: the oldest packet was lost.
  * Does the peer keep what follows a gap? It is sent one packet, and the answer
  * tells. One that does not is sent all again (go-back-N) from then on.
  */
-void rsoft_retry_nak(struct rsoft_qp *qp)
+static void retry_nak(struct rsoft_qp *qp)
 {
 	struct rsoft_req *req = &qp->req;
 
@@ -128,7 +129,7 @@ void rsoft_retry_now(struct rsoft_qp *qp)
 	if (req->una != req->later_psn || req->psn == req->una)
 		return;
 	if (what == RSOFT_LATER_NAK)
-		rsoft_retry_nak(qp);
+		retry_nak(qp);
 	else
 		rsoft_req_rewind(qp, req->una);
 }

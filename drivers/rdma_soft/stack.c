@@ -100,3 +100,13 @@ void rsoft_stack_wait(struct rsoft_qp *qp, struct rsoft_engine *e,
 	else
 		rsoft_timer_tx(qp, t, rsoft_stack_wait_ns(qp, refused));
 }
+
+bool rsoft_stack_waits(struct rsoft_qp *qp, bool *wait, struct hrtimer *t,
+		       u8 refused)
+{
+	if (!rsoft_stack_full(qp))
+		*wait = false;
+	else if (*wait && !hrtimer_is_queued(t))
+		rsoft_timer_tx(qp, t, rsoft_stack_wait_ns(qp, refused));
+	return *wait;
+}

@@ -78,4 +78,18 @@ u64 rsoft_stack_wait_ns(const struct rsoft_qp *qp, u8 refused);
 void rsoft_stack_wait(struct rsoft_qp *qp, struct rsoft_engine *e,
 		      struct hrtimer *t, u8 refused);
 
+/**
+ * rsoft_stack_waits() - does an engine still wait for the stack
+ * @qp: QP
+ * @wait: it waits, as far as it knows; cleared if the stack has room
+ * @t: the timer of that engine, started if nothing else would look again
+ * @refused: times in a row that the stack refused
+ *
+ * Context: the engine is owned by the caller.
+ *
+ * Return: the new @wait.
+ */
+bool rsoft_stack_waits(struct rsoft_qp *qp, bool *wait, struct hrtimer *t,
+		       u8 refused);
+
 #endif

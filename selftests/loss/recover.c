@@ -96,6 +96,17 @@ static const struct tail {
 	  "drop dir=tx op=atomic_ack" },
 };
 
+/* How long an answer takes is known after these. */
+static void learn_rtt(struct vt_pair *p)
+{
+	int k;
+
+	for (k = 0; k < 20; k++) {
+		post(p, IBV_WR_RDMA_WRITE, k, 0, 256);
+		VT_WANT(p->a.scq, k, IBV_WC_SUCCESS);
+	}
+}
+
 static void tail_probe(const void *arg)
 {
 	struct vt_conn conn = { .mtu = IBV_MTU_256, .timeout = 20 };
@@ -104,16 +115,11 @@ static void tail_probe(const void *arg)
 	struct vt_pair p;
 	uint32_t len;
 	size_t i;
-	int k;
 
 	(void)arg;
 	up(&p, NULL, &conn);
 	fill(&p);
-	/* how long an answer takes is known from these */
-	for (k = 0; k < 20; k++) {
-		post(&p, IBV_WR_RDMA_WRITE, k, 0, 256);
-		VT_WANT(p.a.scq, k, IBV_WC_SUCCESS);
-	}
+	learn_rtt(&p);
 	timeouts = fault_counter(&p.ea, "ack_timeouts");
 	for (i = 0; i < VT_ARRAY_SIZE(tails); i++) {
 		t = &tails[i];
@@ -148,15 +154,11 @@ static void probes_end(const void *arg)
 				.retry_cnt = 2 };
 	uint64_t start, took;
 	struct vt_pair p;
-	int k;
 
 	(void)arg;
 	up(&p, NULL, &conn);
 	fill(&p);
-	for (k = 0; k < 20; k++) {
-		post(&p, IBV_WR_RDMA_WRITE, k, 0, 256);
-		VT_WANT(p.a.scq, k, IBV_WC_SUCCESS);
-	}
+	learn_rtt(&p);
 	fault_add(&p.ea, "drop dir=tx op=request count=all");
 	start = vt_now_us();
 	post(&p, IBV_WR_RDMA_WRITE, 1, 0, 10 * 256);

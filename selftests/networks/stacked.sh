@@ -236,6 +236,25 @@ cm_refused()
 	return 0
 }
 
+# tunnel_works NETDEV NET4 NET6 KIND: both ends of it get addresses and a link
+tunnel_works()
+{
+	local ns
+	for ns in a b; do
+		ip -n $ns link set "$1" mtu 1500 up
+	done
+	ip -n a addr add "$2.1/24" dev "$1"
+	ip -n b addr add "$2.2/24" dev "$1"
+	ip -n a addr add "$3::1/64" dev "$1" nodad
+	ip -n b addr add "$3::2/64" dev "$1" nodad
+	net_links "$1" "$1"
+	gids $DEVA "$2.1" "$3::1"
+	gids $DEVB "$2.2" "$3::2"
+	works a $DEVA "$2.1" b $DEVB "$2.2"
+	works a $DEVA "$3::1" b $DEVB "$3::2"
+	cm_refused "$2.2" "$4"
+}
+
 t_tun()
 {
 	local pid
@@ -245,18 +264,7 @@ t_tun()
 	"$BUILD/networks/tunpair" /run/netns/a tun0 /run/netns/b tun0 &
 	pid=$!
 	wait_for 10 ip -n b link show tun0 > /dev/null 2>&1 || fail "no tun0"
-	ip -n a link set tun0 mtu 1500 up
-	ip -n b link set tun0 mtu 1500 up
-	ip -n a addr add 10.9.7.1/24 dev tun0
-	ip -n b addr add 10.9.7.2/24 dev tun0
-	ip -n a addr add fd07::1/64 dev tun0 nodad
-	ip -n b addr add fd07::2/64 dev tun0 nodad
-	net_links tun0 tun0
-	gids $DEVA 10.9.7.1 fd07::1
-	gids $DEVB 10.9.7.2 fd07::2
-	works a $DEVA 10.9.7.1 b $DEVB 10.9.7.2
-	works a $DEVA fd07::1 b $DEVB fd07::2
-	cm_refused 10.9.7.2 tun
+	tunnel_works tun0 10.9.7 fd07 tun
 	kill $pid
 	wait_for 10 link_gone $DEVA || fail "$DEVA outlives tun0"
 }
@@ -279,18 +287,7 @@ t_wireguard()
 		allowed-ips 10.9.8.0/24,fd08::/64 endpoint $B4:5555
 	ip netns exec b wg set wg0 peer "$(wg pubkey < /run/wg.a)" \
 		allowed-ips 10.9.8.0/24,fd08::/64 endpoint $A4:5555
-	ip -n a addr add 10.9.8.1/24 dev wg0
-	ip -n b addr add 10.9.8.2/24 dev wg0
-	ip -n a addr add fd08::1/64 dev wg0 nodad
-	ip -n b addr add fd08::2/64 dev wg0 nodad
-	ip -n a link set wg0 mtu 1500 up
-	ip -n b link set wg0 mtu 1500 up
-	net_links wg0 wg0
-	gids $DEVA 10.9.8.1 fd08::1
-	gids $DEVB 10.9.8.2 fd08::2
-	works a $DEVA 10.9.8.1 b $DEVB 10.9.8.2
-	works a $DEVA fd08::1 b $DEVB fd08::2
-	cm_refused 10.9.8.2 wireguard
+	tunnel_works wg0 10.9.8 fd08 wireguard
 }
 
 ktap_plan 15
