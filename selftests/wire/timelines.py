@@ -1178,7 +1178,7 @@ def run(device, peers, pattern):
     for name, fn, case in TIMELINES:
         for family, peer in peers:
             full = f"{family}.{name}"
-            if (not any(p in full for p in pattern.split(",")) or
+            if (not any(p in f"wire.{full}" for p in pattern.split(",")) or
                     getattr(fn, "family", family) != family):
                 continue
             ran += 1
