@@ -323,9 +323,25 @@ void rsoft_retry_rnr(struct rsoft_qp *qp, u32 psn, u8 enc)
 	rsoft_timer_rnr(qp, rsoft_rnr_ns(enc));
 }
 
+/* An answer came; true if it is the first that tells how long answers take. */
+static bool retry_measure(struct rsoft_qp *qp)
+{
+	struct rsoft_req *req = &qp->req;
+	bool first = !req->rtt.srtt_us;
+
+	if (!req->rtt_ns || rsoft_psn_diff(req->una, req->rtt_psn) < 0)
+		return false;
+	rsoft_rtt_add(&req->rtt, div_u64(ktime_get_ns() - req->rtt_ns,
+					 NSEC_PER_USEC));
+	req->rtt_ns = 0;
+	req->rtt_skip = RTT_SKIP;
+	return first;
+}
+
 void rsoft_retry_progress(struct rsoft_qp *qp)
 {
 	struct rsoft_req *req = &qp->req;
+	bool sooner = retry_measure(qp) || req->probes;
 
 	req->retry_left = qp->retry_cnt;
 	req->rnr_left = qp->rnr_retry;
@@ -333,13 +349,10 @@ void rsoft_retry_progress(struct rsoft_qp *qp)
 	req->extended = 0;
 	req->probes = 0;
 	req->heard = false;
-	if (req->rtt_ns && rsoft_psn_diff(req->una, req->rtt_psn) >= 0) {
-		rsoft_rtt_add(&req->rtt, div_u64(ktime_get_ns() - req->rtt_ns,
-						 NSEC_PER_USEC));
-		req->rtt_ns = 0;
-		req->rtt_skip = RTT_SKIP;
-	}
 	if (unlikely(req->hole))
 		retry_repaired(qp);
 	rsoft_timer_acked(qp);
+	/* the timer runs for a time-out, or for a peer that was silent */
+	if (unlikely(sooner))
+		rsoft_timer_probe(qp);
 }

@@ -147,6 +147,40 @@ static void tail_probe(const void *arg)
 	down(&p);
 }
 
+/* A peer that answers again is asked early again: the pause was the other's. */
+static void probes_start_anew(const void *arg)
+{
+	struct vt_conn conn = { .mtu = IBV_MTU_256, .timeout = 20 };
+	uint64_t start, probes, first, second;
+	struct vt_pair p;
+
+	(void)arg;
+	up(&p, NULL, &conn);
+	fill(&p);
+	learn_rtt(&p);
+	probes = fault_counter(&p.ea, "probes");
+	/* ten packets and probes after 2, 4, .. 256 ms */
+	fault_add(&p.ea, "drop dir=tx op=request count=18");
+	start = vt_now_us();
+	post(&p, IBV_WR_RDMA_WRITE, 1, 0, 10 * 256);
+	VT_WANT(p.a.scq, 1, IBV_WC_SUCCESS);
+	first = vt_now_us() - start;
+	VT_EXPECT(first >= 256 * MSEC, "%d us", (int)first);
+	probes = fault_counter(&p.ea, "probes") - probes;
+	VT_EXPECT(probes >= 8, "%d probes, %u dropped in %d us", (int)probes,
+		  fault_hits(&p.ea), (int)first);
+	fault_clear(&p.ea);
+	fault_add(&p.ea, "drop dir=tx op=write_last");
+	start = vt_now_us();
+	post(&p, IBV_WR_RDMA_WRITE, 2, 0, 10 * 256);
+	VT_WANT(p.a.scq, 2, IBV_WC_SUCCESS);
+	second = vt_now_us() - start;
+	VT_EXPECT(fault_hits(&p.ea) == 1, "nothing was lost");
+	VT_EXPECT(second < first / 2, "%d us, %d us before", (int)second,
+		  (int)first);
+	down(&p);
+}
+
 /* A peer that is gone is not asked without end: fewer each time. */
 static void probes_end(const void *arg)
 {
@@ -599,6 +633,7 @@ static const struct vt_test tests[] = {
 	{ "fast_nak", fast_nak },
 	{ "tail_loss", tail_loss },
 	{ "tail_probe", tail_probe },
+	{ "probes_start_anew", probes_start_anew },
 	{ "probes_end", probes_end },
 	{ "retry_count", retry_count },
 	{ "retry_budget_returns", retry_budget_returns },
