@@ -272,6 +272,101 @@ static void early_cap(const void *arg)
 	down(&p);
 }
 
+/* What B keeps until nothing more is kept or let go. */
+static void settle(const struct vt_end *b)
+{
+	uint64_t last = 0, now;
+
+	for (;;) {
+		now = fault_counter(b, "early_held") +
+		      fault_counter(b, "early_drops");
+		if (now && now == last)
+			return;
+		last = now;
+		usleep(20 * MSEC);
+	}
+}
+
+/* A requester that has seen B keep packets behind a gap goes on behind one. */
+static void learn_keeps(struct vt_pair *p)
+{
+	fault_add(&p->ea, "drop dir=tx psn=0x%x count=1", PSN_OF(2));
+	post(p, IBV_WR_RDMA_WRITE, 1, 0, LEN);
+	VT_WANT(p->a.scq, 1, IBV_WC_SUCCESS);
+	fault_clear(&p->ea);
+}
+
+/* Six long messages, of which B can keep only what it has room for. */
+static void post_many(struct vt_pair *p)
+{
+	int i;
+
+	fill(p);
+	for (i = 0; i < 6; i++)
+		post(p, IBV_WR_RDMA_WRITE, i, 0, LEN);
+}
+
+static void all_arrived(struct vt_pair *p)
+{
+	int i;
+
+	for (i = 0; i < 6; i++)
+		VT_WANT(p->a.scq, i, IBV_WC_SUCCESS);
+	same(p, 0, LEN);
+}
+
+/*
+ * All QPs together keep no more than 16 MiB, which 16 full ones have: one more
+ * gets nothing, until another one is done.
+ */
+static void early_sum(const void *arg)
+{
+	static struct vt_pair full[16], late;
+	struct vt_conn conn = { .mtu = IBV_MTU_256, .timeout = 20 };
+	uint64_t held, dropped;
+	size_t i;
+
+	(void)arg;
+	for (i = 0; i < VT_ARRAY_SIZE(full); i++)
+		up(&full[i], NULL, &conn);
+	up(&late, NULL, &conn);
+	for (i = 0; i < VT_ARRAY_SIZE(full); i++)
+		learn_keeps(&full[i]);
+	learn_keeps(&late);
+	fault_add(&late.ea, "drop dir=tx psn=0x%x count=all", PSN_OF(LEN / 256));
+	fault_add(&late.ea, "drop dir=tx op=write_middle every=2 count=all");
+	for (i = 0; i < VT_ARRAY_SIZE(full); i++)
+		post_many(&full[i]);
+	settle(&late.eb);
+	held = fault_counter(&late.eb, "early_held");
+	dropped = fault_counter(&late.eb, "early_drops");
+	vt_note("%d kept, %d not", (int)held, (int)dropped);
+	post_many(&late);
+	settle(&late.eb);
+	held = fault_counter(&late.eb, "early_held") - held;
+	dropped = fault_counter(&late.eb, "early_drops") - dropped;
+	vt_note("%d kept of one more, %d not", (int)held, (int)dropped);
+	/* less than one skb's room each was left by the others */
+	VT_EXPECT(held <= 2 * VT_ARRAY_SIZE(full), "%d kept", (int)held);
+	VT_EXPECT(dropped, "nothing came that could have been kept");
+
+	fault_clear(&late.ea);
+	for (i = 0; i < VT_ARRAY_SIZE(full); i++)
+		all_arrived(&full[i]);
+	all_arrived(&late);
+	for (i = 0; i < VT_ARRAY_SIZE(full); i++)
+		down(&full[i]);
+
+	/* what they kept is given back */
+	held = fault_counter(&late.eb, "early_held");
+	fault_add(&late.ea, "drop dir=tx op=write_first nth=1");
+	post_many(&late);
+	all_arrived(&late);
+	held = fault_counter(&late.eb, "early_held") - held;
+	VT_EXPECT(held, "nothing is kept any more");
+	down(&late);
+}
+
 /* A QP goes, is reset or fails while early packets wait behind a gap. */
 static void early_teardown(const void *arg)
 {
@@ -307,6 +402,7 @@ static const struct vt_test tests[] = {
 	{ "atomic_once", atomic_once },
 	{ "local_once", local_once },
 	{ "early_cap", early_cap },
+	{ "early_sum", early_sum },
 	{ "early_teardown", early_teardown },
 };
 
