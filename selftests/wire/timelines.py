@@ -864,6 +864,19 @@ def nak_sequence_resends(d, p, peer):
         q.ack((after - 1) & 0xffffff, 1)
         q.completion()
         p.silence(0.02)
+        # it is known now
+        psn = after
+        q.post("SEND", 0, 5000)
+        after = take_message(p, q, "SEND", payload, psn)
+        q.ack((psn + 2) & 0xffffff, 1, code=3, value=NAK_SEQ)
+        for i, place in ((2, "MIDDLE"), (3, "MIDDLE"), (4, "LAST")):
+            p.expect(f"RC_SEND_{place}", "again at once",
+                     psn=(psn + i) & 0xffffff)
+            if peer == "keeps_the_rest":
+                break
+        q.ack((after - 1) & 0xffffff, 2)
+        q.completion()
+        p.silence(0.02)
 
 
 @timeline()
@@ -960,7 +973,7 @@ def who_answers_is_not_gone(d, p):
 @timeline()
 def who_answers_wrong_is_given_up(d, p):
     """... but not beyond 4 T (IBTA 9.7.6)."""
-    with Opened(d, p, timeout=14, retry=0) as q:
+    with Opened(d, p, timeout=16, retry=0) as q:
         q.post("SEND", 0, 4)
         p.expect("RC_SEND_ONLY", psn=q.spsn)
         took = answer_again(q, 10)
