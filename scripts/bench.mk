@@ -12,6 +12,7 @@ ROUNDS ?= 9
 
 ##@ Bench
 bench: bench-deps ## rdma_soft, rxe and TCP in turns, judged by targets; JSON and HTML page [BENCH='options']
+	@scripts/deps.sh storage
 	@tools/rdma-soft-bench $(BENCH)
 
 bench-quick: bench-deps ## the main rows once, in instruction mode, under 5 minutes [BENCH='options']

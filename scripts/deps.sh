@@ -3,12 +3,13 @@
 #
 # deps.sh [-n] GROUP...: install the Debian packages that are missing, and say
 # which and why. Groups: build (module), vm (test VM), rdma (user space that the
-# demo and tests drive), check (the test command), bench, all.
+# demo and tests drive), check (the test command), bench, storage (rows of the
+# full bench; an NFS server, which exports nothing unless told), all (but storage).
 #
 #   -n   only say what is missing; status 1 if anything is
 #
 # Without root it prints the command to run. No kernel image, boot loader or
-# service is installed: the test VM's kernel is unpacked into a cache instead.
+# other service is installed: the test VM's kernel is unpacked into a cache instead.
 
 set -u
 
@@ -55,6 +56,9 @@ packages()
 	tshark|check|decodes captured packets
 	iperf3|bench|TCP beside RDMA
 	python3|bench|runs the benches and judges them
+	nvme-cli|storage|NVMe-oF in the bench
+	nfs-common|storage|mounts NFS in the bench
+	nfs-kernel-server|storage|serves NFS in the bench
 	LIST
 }
 
@@ -72,7 +76,7 @@ have_headers()
 dry=
 [ "${1:-}" = -n ] && dry=y && shift
 case ${1:-} in
-''|-h|--help) sed -n '4,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
+''|-h|--help) sed -n '4,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 
 groups=" $* "

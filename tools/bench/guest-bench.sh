@@ -25,6 +25,8 @@ set -u
 . "$VM_LIB"
 # shellcheck source=scripts/demo/pair.sh
 . "$2"
+# shellcheck source=tools/bench/storage.sh
+. "${0%/*}/storage.sh"
 log=/run/log
 mkdir -p $log
 trap 'cp -r $log /out/' EXIT
@@ -35,6 +37,7 @@ driver='' rig=''
 # leave: no driver loaded
 leave()
 {
+	storage_leave
 	case $driver in
 	rdma_soft|rxe) "unload_$driver" || exit 1 ;;
 	esac
@@ -91,6 +94,7 @@ enter_rig()
 		leave
 		[ "$1" = tcp ] || "load_$1" || exit 1
 	elif [ "$1" != tcp ]; then
+		storage_leave
 		links_gone || exit 1
 	fi
 	driver=$1 rig=$2
@@ -134,12 +138,18 @@ figures()
 		"$log/$part-$1.client" ;;
 	iperf) awk '/sender/ { for (i = 2; i <= NF; i++) if ($i == "MBytes/sec") print $(i - 1) }' "$log/$part-$1.client" ;;
 	cm) awk '/^connect / { print }' "$log/$part-$1.client" ;;
+	nvme|nfs) awk '/ copied, / { print $1, $(NF - 3) }' "$log/$part-$1.client" ;;
 	esac
 }
 
 measure()
 {
 	local id=$1 how=$2 bytes=$3 program=$4 before crossed wait=tcp was='' endless=
+	case $how in
+	nvme|nfs)
+		storage_measure "$id" "$how" "$bytes" "$5" "$6"
+		return ;;
+	esac
 	before=$(veth_bytes)
 	[ "${rig%:*}" != gbit ] || was=$(shaped)
 	[ "$how" = cm ] && wait=cm endless=y

@@ -43,7 +43,7 @@ def targets():
 
 
 def unit(w):
-    return {"b": "MB/s", "i": "MB/s", "r": "Kmsg/s"}.get(w["value"][0], "us")
+    return {"b": "MB/s", "i": "MB/s", "d": "MB/s", "r": "Kmsg/s"}.get(w["value"][0], "us")
 
 
 def less_is_better(w):
@@ -59,6 +59,8 @@ def command(w, quick):
     if w["value"] == "iperf":
         return ("iperf", "iperf3 -p %d" % PORT, "-s -1 -B ADDR",
                 "-c PEER -B ADDR -f M -n %d" % (n * int(w["size"])))
+    if w["value"] == "dd":
+        return w["program"], w["program"], w["options"], w["size"]
     common = "%s -F -s %s -n %d" % (w["program"], w["size"], n)
     if w["options"]:
         common += " " + w["options"]
@@ -77,6 +79,8 @@ def figure(w, row):
     try:
         if w["value"] == "iperf":
             v, more = float(c[0]), {}
+        elif w["value"] == "dd":    # bytes, seconds
+            v, more = float(c[0]) / 2 ** 20 / float(c[1]), {}
         elif w["value"] == "cm":    # connect : total max min us/conn
             v, more = float(c[-1]), {"min": float(c[-2])}
         elif w["value"] == "lat":

@@ -106,6 +106,10 @@ def run(a, workloads):
                           ("cmtime", "rdmacm-utils"), ("iperf3", "iperf3")):
         if not shutil.which(tool):
             raise tables.BenchError("no %s: apt-get install %s" % (tool, package))
+    if any(w["value"] == "dd" for w in workloads.values()) and not a.quick and a.mode != "wall":
+        for tool in ("nvme", "exportfs", "mount.nfs"):
+            if not shutil.which(tool, path=os.environ["PATH"] + ":/usr/sbin:/sbin"):
+                raise tables.BenchError("no %s: run 'scripts/deps.sh storage', or choose other rows" % tool)
     start = time.monotonic()
 
     def say(text):
