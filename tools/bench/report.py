@@ -163,7 +163,8 @@ def ratio(cells):
 def verdict_text(v):
     s = v["verdict"]
     if v.get("runs", 1) > 1:
-        s += " in %d of %d runs" % (v["runs_met"], v["runs"])
+        n = v["runs_met"] if s == "met" else v["runs"] - v["runs_met"]
+        s += " in %d of %d runs" % (n, v["runs"])
     if v["moonshot_met"]:
         s += ", moonshot too"
     if v.get("agree") is not None:
