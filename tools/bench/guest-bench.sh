@@ -142,6 +142,16 @@ figures()
 	esac
 }
 
+# crossed_veth: bytes so far, if the rig has that pair
+crossed_veth()
+{
+	if [ "$rig" = self ]; then
+		echo 0
+	else
+		veth_bytes
+	fi
+}
+
 measure()
 {
 	local id=$1 how=$2 bytes=$3 program=$4 before crossed wait=tcp was='' endless=
@@ -150,13 +160,13 @@ measure()
 		storage_measure "$id" "$how" "$bytes" "$5" "$6"
 		return ;;
 	esac
-	before=$(veth_bytes)
+	before=$(crossed_veth)
 	[ "${rig%:*}" != gbit ] || was=$(shaped)
 	[ "$how" = cm ] && wait=cm endless=y
 	# shellcheck disable=SC2153
 	pair "$id" $wait "$program" "$(fill "$5" "$srv_dev" "$srv_gid" "$srv_addr")" \
 		"$(fill "$6" "$cli_dev" "$cli_gid" "$cli_addr")" || return
-	crossed=$(($(veth_bytes) - before))
+	crossed=$(($(crossed_veth) - before))
 	[ "$rig" = self ] || [ $crossed -ge "$bytes" ] || {
 		err "$part $id: moved $bytes bytes but only $crossed crossed the veth pair"
 		return

@@ -60,9 +60,9 @@ nfs_up()
 	mount -t tmpfs -o size=256m none $nfs_dir || return
 	[ -e /proc/fs/nfsd/portlist ] || mount -t nfsd none /proc/fs/nfsd || return
 	exportfs -o rw,no_root_squash,fsid=0,insecure,no_subtree_check "*:$nfs_dir" &&
-		rpc.mountd && rpc.nfsd 4 || return
+		rpc.mountd -N 3 && rpc.nfsd -N 3 4 || return
 	echo 'rdma 20049' >/proc/fs/nfsd/portlist || return
-	timeout "$limit" mount -t nfs -o vers=4.1,proto=rdma,port=20049 "$srv_addr:/" $nfs_mnt || return
+	timeout "$limit" mount -t nfs -o vers=4.1,sec=sys,proto=rdma,port=20049 "$srv_addr:/" $nfs_mnt || return
 	: >$nfs_mnt/file
 }
 
@@ -107,10 +107,10 @@ storage_measure()
 		# what both directions use is allocated
 		storage_dd write 1048576 60 >>"$log/storage" 2>&1 || return
 	}
-	before=$(veth_bytes)
+	before=$(crossed_veth)
 	storage_dd "$4" "$5" $((bytes / $5)) >"$log/$part-$id.client" 2>&1 ||
 		{ err "$part $id: dd failed"; return; }
-	crossed=$(($(veth_bytes) - before))
+	crossed=$(($(crossed_veth) - before))
 	[ "$rig" = self ] || [ $crossed -ge "$bytes" ] ||
 		err "$part $id: moved $bytes bytes but only $crossed crossed the veth pair"
 }
