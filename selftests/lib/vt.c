@@ -18,7 +18,7 @@
 #define VT_EXIT_FAIL 1
 #define VT_EXIT_SKIP 4
 #define VT_TIMEOUT_S 60		/* environment: VT_LIMIT_S, for all tests */
-#define VT_WANT_MS 20000	/* environment: VT_WANT_MS */
+#define VT_WANT_MS 20000	/* environment: VT_WANT_MS; VT_SHOW, a command then */
 #define VT_SKIP_LEN 200
 
 /* Written by the child, read by the parent that prints the result line. */
@@ -580,6 +580,20 @@ bool vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int timeout_ms)
 	}
 }
 
+/* What the driver says of its QPs, twice: does anything move? */
+static void show_state(void)
+{
+	const char *cmd = getenv("VT_SHOW");
+	int i;
+
+	for (i = 0; cmd && i < 2; i++) {
+		fflush(NULL);
+		if (system(cmd))
+			vt_note("%s failed", cmd);
+		sleep(1);
+	}
+}
+
 void vt_want(const char *file, int line, struct ibv_cq *cq, uint64_t wr_id,
 	     enum ibv_wc_status status, struct ibv_wc *wc)
 {
@@ -588,9 +602,11 @@ void vt_want(const char *file, int line, struct ibv_cq *cq, uint64_t wr_id,
 
 	if (!wc)
 		wc = &own;
-	if (!vt_poll(cq, wc, ms ? atoi(ms) : VT_WANT_MS))
+	if (!vt_poll(cq, wc, ms ? atoi(ms) : VT_WANT_MS)) {
+		show_state();
 		vt_fail(file, line, "no completion for wr_id %llu (want %s)",
 			(unsigned long long)wr_id, ibv_wc_status_str(status));
+	}
 	if (wc->wr_id != wr_id || wc->status != status)
 		vt_fail(file, line,
 			"completion of wr_id %llu with %s, want %llu with %s",

@@ -81,6 +81,7 @@ round()
 		# Generous: on a busy machine the guest hardly gets a CPU.
 		VT_SEED=$((REPLY + 1)) VT_SECONDS=4 VT_ACK_TIMEOUT=14 \
 			VT_MAX_LEN=1000000 VT_LIMIT_S=600 \
+			VT_WANT_MS=90000 VT_SHOW='rdma -dd resource show qp | grep state.RTS | sed "s/^/# /"' \
 			"$BUILD/integrity/random" "$cfg" > "$OUT/random.$i" 2>&1 &
 		pids+=($!)
 	done
