@@ -11,6 +11,7 @@
 # operations between two namespaces, captured behind the segmentation. Here:
 # conform.py checks each captured packet, tshark decodes them. Prints TAP and
 # how many packets were checked and timelines run. Logs in build/uml-wire-out.
+# A guest fails that says nothing for SILENCE seconds, not one that is slow.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/build/common.sh
@@ -18,6 +19,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=selftests/uml/kunit-lib.sh
 . "$TOP/selftests/uml/kunit-lib.sh"
 
+SILENCE=300
+LIMIT=3600
 quick=
 only=
 pattern=
@@ -25,7 +28,7 @@ case ${1:-} in
 --quick) quick=y ;;
 --timelines) only=y; pattern=${2:-} ;;
 '') ;;
-*) sed -n '4,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
+*) sed -n '4,14s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 
 # What tshark takes payload bytes for, by guessing.
@@ -55,7 +58,7 @@ timelines()
 	local log=$OUT/timelines.txt
 
 	mkdir -p "$OUT/timelines"
-	"$uml/run-uml.sh" plain "$uml/guest-tests.sh" 400 \
+	UML_SILENCE=$SILENCE "$uml/run-uml.sh" plain "$uml/guest-tests.sh" $LIMIT \
 		UML_OUT="$OUT/timelines" MODULE="$MODULES/rdma_soft.ko" \
 		TESTS=wire/timelines SUBTEST="$pattern" >"$log" 2>&1 \
 		{WORK_LOCK}>&-
@@ -71,7 +74,8 @@ capture()
 	local log=$OUT/capture.txt rc
 
 	mkdir -p "$OUT/capture"
-	UML_MEM=2G "$uml/run-uml.sh" plain "$here/guest-capture.sh" 300 \
+	UML_SILENCE=$SILENCE UML_MEM=2G \
+		"$uml/run-uml.sh" plain "$here/guest-capture.sh" $LIMIT \
 		UML_OUT="$OUT/capture" MODULES="$MODULES" TREE="$TOP" \
 		PACKETS="${quick:+1500}" CASES="$(cases)" >"$log" 2>&1 \
 		{WORK_LOCK}>&-
