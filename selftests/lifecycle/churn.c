@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * churn ROUNDS BUILD-DIR: eight threads at once make, use, change and take away
- * what a link stands on, in the rig of lib/net.sh (VT_* variables). A round is
- * over when each thread has had one turn; fast threads are a few turns ahead.
+ * what a link stands on, in the rig of lib/net.sh (VT_* variables). Each thread
+ * does its own turn again and again: links_a and links_b make and delete the
+ * link of their end, netdevs deletes a veth pair below its link, names renames
+ * and moves a netdev below its link, netns leaves a netns with a link in it,
+ * changes changes MTU, address and state of the rig's netdevs, traffic runs all
+ * operations, killed kills a process that uses every kind of object.
+ * A round is over when each of the eight has ended one turn more; fast threads
+ * are a few turns ahead. So N rounds are N turns of each thread at least, with
+ * five links made and gone in each round.
  * What a thread wants may be gone already, so calls may fail; each kind of call
  * must succeed in a tenth of the rounds at least.
  *
- * Prints '# ' lines: progress, then each kind of call with how often it went
- * well and its longest time in ms, and 'rounds=N longest_ms=N' in the end.
+ * Prints '# ' lines: progress each minute, with the kernel stack of a thread that
+ * has had no turn for SLOW_MS; then each thread with its turns and their mean
+ * time, each kind of call with how often it went well, its mean and longest time
+ * in ms, and 'rounds=N longest_ms=N' in the end.
  * Exit status 0, 1 for a kind of call that hardly ever went well, 2 for usage,
  * 3 if a thread had no turn for STUCK_S seconds.
  */
@@ -38,6 +47,7 @@
 
 #define STUCK_S		400
 #define SAY_MS		60000
+#define SLOW_MS		30000
 /* Turns that a thread may be ahead of the slowest. */
 #define LEAD		4
 #define LEN		4096
@@ -58,6 +68,7 @@ static const char * const call_names[CALLS] = {
 
 static struct {
 	atomic_uint good, bad, longest_ms;
+	atomic_ullong total_ms;
 } stat[CALLS];
 
 static uint64_t now_ms(void)
@@ -75,6 +86,7 @@ static void done(enum call call, uint64_t start, bool good)
 	while (ms > old &&
 	       !atomic_compare_exchange_weak(&stat[call].longest_ms, &old, ms))
 		;
+	stat[call].total_ms += ms;
 	if (good)
 		stat[call].good++;
 	else
@@ -158,8 +170,9 @@ struct worker {
 	const char *name;
 	void (*turn)(struct worker *w);
 	pthread_t thread;
+	atomic_int tid;
 	atomic_uint turns;
-	atomic_ullong last_ms;
+	atomic_ullong last_ms, in_turns_ms;
 	unsigned int seed;
 	struct nl rt, rdma;
 	int home;		/* netns a or b */
@@ -545,7 +558,9 @@ static unsigned int slowest(void)
 static void *work(void *arg)
 {
 	struct worker *w = arg;
+	uint64_t begin;
 
+	w->tid = gettid();
 	w->home = -1;
 	go(w, netns_a);
 	while (!stop) {
@@ -555,9 +570,11 @@ static void *work(void *arg)
 			w->last_ms = now_ms();
 			continue;
 		}
+		begin = now_ms();
 		w->turn(w);
 		w->turns++;
 		w->last_ms = now_ms();
+		w->in_turns_ms += w->last_ms - begin;
 		/* one kernel thread more for the others */
 		sched_yield();
 	}
@@ -584,6 +601,33 @@ static int env_netns(const char *name)
 	return fd;
 }
 
+/* Where a thread is that has had no turn for long: in the kernel, or napping. */
+static void say_where(const struct worker *w)
+{
+	char path[64], line[128];
+	FILE *f;
+
+	printf("# thread %s: no turn for %llu s\n", w->name,
+	       (now_ms() - w->last_ms) / 1000);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stack", w->tid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		printf("#   %s", line);
+	if (f)
+		fclose(f);
+}
+
+static void say_progress(unsigned int rounds)
+{
+	unsigned int i;
+
+	printf("# %u rounds\n", rounds);
+	for (i = 0; i < WORKERS; i++)
+		if (now_ms() > workers[i].last_ms + SLOW_MS)
+			say_where(&workers[i]);
+	fflush(stdout);
+}
+
 /* Rounds that are over. Ends the program if a thread is stuck. */
 static unsigned int rounds_over(void)
 {
@@ -605,14 +649,17 @@ static int report(unsigned int rounds)
 	int rc = 0;
 
 	for (i = 0; i < WORKERS; i++)
-		printf("# thread %s: %u turns\n", workers[i].name,
-		       workers[i].turns);
+		printf("# thread %s: %u turns of %llu ms\n", workers[i].name,
+		       workers[i].turns,
+		       workers[i].in_turns_ms / (workers[i].turns ?: 1));
 	for (i = 0; i < CALLS; i++) {
 		bool rare = stat[i].good < (rounds + 9) / 10;
+		unsigned int n = stat[i].good + stat[i].bad;
 
-		printf("# %s: %u of %u, longest %u ms%s\n", call_names[i],
-		       stat[i].good, stat[i].good + stat[i].bad,
-		       stat[i].longest_ms, rare ? " TOO RARE" : "");
+		printf("# %s: %u of %u, mean %llu ms, longest %u ms%s\n",
+		       call_names[i], stat[i].good, n,
+		       stat[i].total_ms / (n ?: 1), stat[i].longest_ms,
+		       rare ? " TOO RARE" : "");
 		if (rare)
 			rc = 1;
 		if (i != TRAFFIC && stat[i].longest_ms > longest)
@@ -646,8 +693,7 @@ int main(int argc, char **argv)
 	while ((n = rounds_over()) < rounds) {
 		if (now_ms() > said + SAY_MS) {
 			said = now_ms();
-			printf("# %u rounds\n", n);
-			fflush(stdout);
+			say_progress(n);
 		}
 		usleep(100000);
 	}

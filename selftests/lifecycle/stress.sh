@@ -18,22 +18,35 @@ ROUNDS=${ROUNDS:-$(tr ' ' '\n' < /proc/cmdline | sed -n 's/^ROUNDS=//p')}
 [ -z "${UML_BUILD:-}" ] || ROUNDS=${ROUNDS:-200}
 ROUNDS=${ROUNDS:-1000}
 
+# stacks: of each process, and of kernel threads that wait for something.
+stacks()
+{
+	local t
+	for t in /proc/[0-9]*/task/[0-9]*; do
+		[ -s "/proc/${t#*/task/}/cmdline" ] ||
+			grep -qs '^State:.D' "$t/status" || continue
+		note "${t#/proc/} $(cat "$t/comm"):"
+		sed 's/^/#   /' "$t/stack"
+	done 2> /dev/null
+}
+
 t_stress()
 {
-	local start=$SECONDS rc=0
+	local start=$SECONDS rc=0 took
 	rig_up 9000
 	# the limit is churn's: on a busy host 10 s are nothing
 	echo 300 > /proc/sys/net/core/netdev_unregister_timeout_secs
 	"$BUILD/lifecycle/churn" "$ROUNDS" "$BUILD" || rc=$?
 	if ((rc == 3)); then
-		cat /proc/[0-9]*/task/*/stack 2> /dev/null | head -n 200 |
-			sed 's/^/# /'
+		stacks | head -n 1000
 		# not every kernel has it
 		echo w 2> /dev/null > /proc/sysrq-trigger
 		fail "a thread hangs"
 	fi
 	((rc == 0)) || fail "churn ended with $rc"
-	note "lifecycle: $ROUNDS rounds of stress in $((SECONDS - start)) s"
+	took=$((SECONDS - start))
+	note "lifecycle: $ROUNDS rounds of stress in $took s," \
+		"$((ROUNDS * 60 / (took + 1))) a minute"
 }
 
 splats()
