@@ -41,6 +41,13 @@ expect goes_on_after_death '^ok [0-9]+ - selfcheck/last # '
 # good 1, fails 1 of 2, short 1, stuck 1, last 1 pass; fails, dmesg, short, empty,
 # skip, hangs, stuck and panics fail
 expect counts '^# totals pass:6 fail:8 skip:0$'
+# a guest that is slow is not given up, one that says nothing is
+UML_SILENCE=6 "$HERE/uml/run-uml.sh" plain "$HERE/selfcheck/silent-guest.sh" 300 \
+	>> "$LOG" 2>&1
+(($? == 124)) && echo "silent guest: 124" >> "$LOG"
+expect slow_guest_is_heard '^word 4$'
+expect silent_guest '^error: the guest said nothing for 6 s and was killed$'
+expect silent_guest_status '^silent guest: 124$'
 echo "1..$NUM"
 if ((BAD)); then
 	sed 's/^/# /' "$LOG"

@@ -5,7 +5,7 @@
  * does its own turn again and again: links_a and links_b make and delete the
  * link of their end, netdevs deletes a veth pair below its link, names renames
  * and moves a netdev below its link, netns leaves a netns with a link in it,
- * changes changes MTU, address and state of the rig's netdevs, traffic runs all
+ * 'changes' alters MTU, address and state of the rig's netdevs, traffic runs all
  * operations, killed kills a process that uses every kind of object.
  * A round is over when each of the eight has ended one turn more; fast threads
  * are a few turns ahead. So N rounds are N turns of each thread at least, with

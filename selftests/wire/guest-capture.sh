@@ -21,7 +21,7 @@ capture_starts()
 		--immediate-mode -c "$PACKETS" \
 		-Z root -w "$1" udp port 4791 2> /run/tcpdump.log ) &
 	TCPDUMP=$!
-	wait_for 10 grep -q 'listening on' /run/tcpdump.log
+	wait_for 100 grep -q 'listening on' /run/tcpdump.log
 }
 
 capture_ends()
@@ -40,7 +40,10 @@ one()
 	name=${rest%%:*}
 	mtu=${rest#*:}
 	file=/run/out/${name//\//_}.$mtu.pcap
-	capture_starts "$file" || fail "tcpdump: $(cat /run/tcpdump.log)"
+	capture_starts "$file" || {
+		kill "$TCPDUMP" 2> /dev/null
+		fail "tcpdump does not listen: $(cat /run/tcpdump.log)"
+	}
 	VT_SEED=${VT_SEED:-7} VT_SECONDS=1 VT_MAX_LEN=30000 \
 		"$BUILD/$program" "$name" > /run/case.log 2>&1
 	if grep -q '^not ok\|^1..0' /run/case.log || ! grep -q '^ok' /run/case.log; then
