@@ -8,7 +8,8 @@ of tests are literals:
   FOLDER/NAME          a test of selftests/tests.list
   FOLDER/NAME:SUBTEST  one of its subtests: the word is in its source (of a
                        script also in C files of its folder)
-  pyverbs:NAME         ends a line of selftests/pyverbs/passing.list
+  pyverbs:NAME         ends a line of selftests/pyverbs/passing.list,
+  pyverbs-13:NAME      of passing-13.list
   kunit:NAME           drivers/rdma_soft/tests/NAME_kunit.c
   make TARGET          a target of a Makefile
 
@@ -69,9 +70,11 @@ def exists(name):
         target = re.escape(name[5:])
         return any(re.search(rf'^{target}:', pathlib.Path(f).read_text(), re.M)
                    for f in [TOP / 'Makefile'] + glob.glob(f'{TOP}/scripts/*.mk'))
-    if name.startswith('pyverbs:'):
-        passing = (TOP / 'selftests/pyverbs/passing.list').read_text().split()
-        return any(p.endswith('.' + name[8:]) for p in passing)
+    if name.startswith(('pyverbs:', 'pyverbs-13:')):
+        suite, _, test = name.partition(':')
+        passing = TOP / suite.replace('pyverbs', 'selftests/pyverbs/passing')
+        return any(p.endswith('.' + test)
+                   for p in passing.with_suffix('.list').read_text().split())
     if name.startswith('kunit:'):
         return (TOP / f'drivers/rdma_soft/tests/{name[6:]}_kunit.c').exists()
     return exists_selftest(name)

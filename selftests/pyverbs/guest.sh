@@ -25,6 +25,34 @@ if [ -n "${SUITE:-}" ]; then
 	# shellcheck disable=SC2086  # words
 	set -- "$SUITE" "$SUITE_RUNS" ${PATTERNS//,/ }
 fi
+# suite_run N [PATTERN...]: one run, in namespace a; in the tree SUITE_ROOT, if set,
+# whose rdma-core it is then.
+suite_run()
+{
+	local n=$1 root=${SUITE_ROOT:-}
+	shift
+
+	set -- --dev "$DEVA" "$@"
+	if [ -z "$root" ]; then
+		in_a timeout -k 5 $RUN_LIMIT python3 -B "$HERE/pyverbs/suite.py" \
+			--suite "$suite" --out "$OUT/results.$n" "$@"
+		return
+	fi
+	mkdir -p "$root/src" "$root/out"
+	# shellcheck disable=SC2016  # expanded by the inner shell
+	in_a timeout -k 5 $RUN_LIMIT bash -c '
+		root=$1 here=$2 out=$3
+		shift 3
+		for d in proc sys dev; do
+			mount --rbind "/$d" "$root/$d" || exit 125
+		done
+		mount --bind "$here" "$root/src" && mount --bind "$out" "$root/out" ||
+			exit 125
+		exec chroot "$root" /usr/bin/python3 -B /src/pyverbs/suite.py "$@"' \
+		bash "$root" "$HERE" "$OUT" --suite "$suite" \
+		--no-gc --out "/out/results.$n" "$@"
+}
+
 suite=$1
 runs=$2
 shift 2
@@ -34,9 +62,7 @@ rig_up 1500
 [ ! -e /proc/sys/vm/nr_hugepages ] || echo 64 > /proc/sys/vm/nr_hugepages
 for ((n = 1; n <= runs; n++)); do
 	dmesg -C
-	in_a timeout -k 5 $RUN_LIMIT python3 -B "$HERE/pyverbs/suite.py" \
-		--suite "$suite" --dev "$DEVA" --out "$OUT/results.$n" "$@" \
-		2> "$OUT/stderr.$n"
+	suite_run "$n" "$@" 2> "$OUT/stderr.$n"
 	rc=$?
 	dmesg_bad > "$OUT/kernel.$n"
 	((rc < 2)) || echo "suite.py ended with status $rc" >> "$OUT/kernel.$n"
