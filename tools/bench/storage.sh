@@ -61,6 +61,8 @@ nfs_up()
 	[ -e /proc/fs/nfsd/portlist ] || mount -t nfsd none /proc/fs/nfsd || return
 	exportfs -o rw,no_root_squash,fsid=0,insecure,no_subtree_check "*:$nfs_dir" &&
 		rpc.mountd -N 3 && rpc.nfsd -N 3 4 || return
+	# no client of an earlier life may come back
+	echo Y >/proc/fs/nfsd/v4_end_grace
 	echo 'rdma 20049' >/proc/fs/nfsd/portlist || return
 	timeout "$limit" mount -t nfs -o vers=4.1,sec=sys,proto=rdma,port=20049 "$srv_addr:/" $nfs_mnt || return
 	: >$nfs_mnt/file
@@ -83,16 +85,25 @@ storage_leave()
 	storage=''
 }
 
-# storage_dd DIRECTION BYTES COUNT
+# storage_dd DIRECTION BYTES COUNT [FILE]: write it from FILE, or read it into it
 storage_dd()
 {
-	local file=$nfs_mnt/file
-	[ "$storage" = nfs ] || file=$nvme_disk
+	local disk=$nfs_mnt/file
+	[ "$storage" = nfs ] || disk=$nvme_disk
 	if [ "$1" = write ]; then
-		timeout "$limit" dd if=/dev/zero of="$file" bs="$2" count="$3" oflag=direct conv=notrunc
+		timeout "$limit" dd if="${4:-/dev/zero}" of="$disk" bs="$2" count="$3" oflag=direct conv=notrunc
 	else
-		timeout "$limit" dd if="$file" of=/dev/null bs="$2" count="$3" iflag=direct
+		timeout "$limit" dd if="$disk" of="${4:-/dev/null}" bs="$2" count="$3" iflag=direct
 	fi
+}
+
+# storage_verify: random bytes come back as they were
+storage_verify()
+{
+	dd if=/dev/urandom of=/run/written bs=1048576 count=4 iflag=fullblock &&
+		storage_dd write 1048576 4 /run/written &&
+		storage_dd read 1048576 4 /run/read &&
+		cmp /run/written /run/read
 }
 
 # storage_measure ID nvme|nfs BYTES DIRECTION BLOCK
@@ -106,6 +117,8 @@ storage_measure()
 			{ err "$part $id: no $2, see log/storage: $(tail -n 1 "$log/storage")"; storage_leave; return 1; }
 		# what both directions use is allocated
 		storage_dd write 1048576 60 >>"$log/storage" 2>&1 || return
+		storage_verify >>"$log/storage" 2>&1 ||
+			{ err "$part $id: not the bytes that were written"; storage_leave; return 1; }
 	}
 	before=$(crossed_veth)
 	storage_dd "$4" "$5" $((bytes / $5)) >"$log/$part-$id.client" 2>&1 ||
