@@ -84,7 +84,7 @@ overlaps()
 			if (abs(q - e) < 2048)
 				break
 		if (!((q in seen) && abs(q - e) < 2048))
-			seen[e] = ++qps
+			seen[sprintf("%.0f", e)] = ++qps
 		for (c in at)
 			if (c != cpu) {
 				if (abs(at[c] - e) < 2048)
@@ -173,7 +173,7 @@ contention()
 	/<stack trace>/ { next }
 	/^ => / {
 		# the locks own functions, then the one that wanted the lock
-		if (waiting && $2 !~ /^(ftrace_|trace_|__trace|__bpf_trace|do_trace|stack_trace|queued_|native_|__pv_|pv_|_raw_|do_raw|__raw|__mutex|mutex_|rwsem_|down_|__down|__lock_text|skb_|__skb_|lock_sock|osq_|percpu_)/ &&
+		if (waiting && $2 !~ /^(0x|\[|ftrace_|trace_|__trace|__bpf_trace|do_trace|stack_trace|queued_|native_|__pv_|pv_|_raw_|do_raw|__raw|__mutex|mutex_|rwsem_|down_|__down|__lock_text|skb_|__skb_|lock_sock|osq_|percpu_)/ &&
 		    $2 !~ /slowpath|contention/) {
 			waiting = 0
 			if ($2 in ours) {

@@ -30,6 +30,20 @@ static struct {
 	uint64_t end_us;
 } f;
 
+/* The QP once more, with the CQ of the first one. */
+static void share_cq(struct vt_qp *q)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC, .send_cq = f.a[0].scq,
+		.recv_cq = f.a[0].scq, .cap = { DEPTH, 1, 1, 1, 0 },
+	};
+
+	VT_ASSERT(!ibv_destroy_qp(q->qp), "%m");
+	q->scq = f.a[0].scq;
+	q->qp = ibv_create_qp(f.ea.pd, &init);
+	VT_ASSERT(q->qp, "%m");
+}
+
 static void up(bool shared)
 {
 	struct vt_qp_cfg cfg = { .send_wr = DEPTH, .recv_wr = 1,
@@ -41,17 +55,8 @@ static void up(bool shared)
 	for (i = 0; i < f.qps; i++) {
 		vt_qp_create(&f.ea, &f.a[i], &cfg);
 		vt_qp_create(&f.eb, &f.b[i], &cfg);
-		if (shared && i) {
-			VT_ASSERT(!ibv_destroy_qp(f.a[i].qp), "%m");
-			f.a[i].scq = f.a[0].scq;
-			f.a[i].qp = ibv_create_qp(f.ea.pd,
-				&(struct ibv_qp_init_attr){
-					.qp_type = IBV_QPT_RC,
-					.send_cq = f.a[0].scq,
-					.recv_cq = f.a[0].scq,
-					.cap = { DEPTH, 1, 1, 1, 0 } });
-			VT_ASSERT(f.a[i].qp, "%m");
-		}
+		if (shared && i)
+			share_cq(&f.a[i]);
 		vt_connect(&f.a[i], &f.b[i], NULL);
 		vt_buf_alloc(&f.ea, &f.from[i], f.bytes, VT_ACCESS_ALL);
 		vt_buf_alloc(&f.eb, &f.to[i], f.bytes, VT_ACCESS_ALL);

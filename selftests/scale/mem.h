@@ -6,6 +6,10 @@
 #ifndef SCALE_MEM_H
 #define SCALE_MEM_H
 
+#include <fcntl.h>
+#include <glob.h>
+#include <unistd.h>
+
 #include "vt.h"
 
 /* KB behind "NAME:" in a file of /proc */
@@ -35,6 +39,32 @@ static inline long mem_used_kb(void)
 	return mem_info("MemTotal") - mem_info("MemFree") -
 	       mem_info("Cached") - mem_info("Buffers") -
 	       mem_field("/proc/self/status", "RssAnon");
+}
+
+static inline void mem_tell(const char *path)
+{
+	int fd = open(path, O_WRONLY);
+
+	/* what a kernel does not have it need not be told */
+	if (fd < 0)
+		return;
+	if (write(fd, "1", 1) < 0)
+		vt_note("%s: %m", path);
+	close(fd);
+}
+
+/* What is free but kept, in slabs and for each CPU, goes back first. */
+static inline long mem_settled_kb(void)
+{
+	glob_t slabs;
+	size_t i;
+
+	if (!glob("/sys/kernel/slab/*/shrink", 0, NULL, &slabs))
+		for (i = 0; i < slabs.gl_pathc; i++)
+			mem_tell(slabs.gl_pathv[i]);
+	globfree(&slabs);
+	mem_tell("/proc/sys/vm/compact_memory");
+	return mem_used_kb();
 }
 
 #endif /* SCALE_MEM_H */

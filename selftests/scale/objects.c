@@ -2,8 +2,8 @@
 /*
  * 10,000 connected QPs and 100,000 MRs at once: how long it takes to make them
  * and what each takes in kernel memory, the RDMA core's part included; all of
- * them work; while they are idle nothing of the driver runs; all of the memory
- * comes back.
+ * them work; while they are idle nothing of the driver runs; all of them go
+ * again.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -20,9 +20,7 @@
 #define PERFTEST_QPS	1000
 #define MSG		64
 #define IDLE_S		10
-#define LEFT_KB		32768	/* slabs that are not full, page tables */
-#define LEFT_AGAIN_KB	512	/* the second time they are there */
-#define AGAIN		5	/* a fifth of all that */
+#define LEFT_KB		32768	/* slabs that are not full, page tables, the trace */
 
 /* Everything: end A has the even ones, end B the odd ones. */
 static struct {
@@ -32,12 +30,6 @@ static struct {
 	struct ibv_cq *cq[CQS];
 	struct ibv_qp *perftest_qp[PERFTEST_QPS];
 } all;
-
-/* How many of them: all, then a part. */
-static struct {
-	int qps, mrs, cqs, perftest_qps;
-	bool again;
-} n;
 
 static struct {
 	long used, slab, percpu;
@@ -68,9 +60,6 @@ static void report(const char *what, long many)
 	uint64_t ms = (vt_now_us() - then.us) / 1000;
 	long kb = mem_used_kb() - then.used;
 
-	/* the second time they take what the first ones left */
-	if (n.again)
-		return;
 	vt_note("scale: %ld %s in %llu ms, %ld bytes each (slab %ld, per CPU %ld)",
 		many, what, (unsigned long long)ms, kb * 1024 / many,
 		(mem_info("Slab") - then.slab) * 1024 / many,
@@ -100,11 +89,11 @@ static void make_cqs(void)
 	int i;
 
 	mark();
-	for (i = 0; i < n.cqs; i++) {
+	for (i = 0; i < CQS; i++) {
 		all.cq[i] = ibv_create_cq(end_of(i)->ctx, 16, NULL, NULL, 0);
 		VT_ASSERT(all.cq[i], "CQ %d: %m", i);
 	}
-	report("idle CQs of 16 entries", n.cqs);
+	report("idle CQs of 16 entries", CQS);
 }
 
 static void make_mrs(void)
@@ -112,13 +101,13 @@ static void make_mrs(void)
 	int i;
 
 	mark();
-	for (i = 0; i < n.mrs; i++) {
+	for (i = 0; i < MRS; i++) {
 		all.mr[i] = ibv_reg_mr(end_of(i)->pd, buf_of(i)->p,
 				       buf_of(i)->len, VT_ACCESS_ALL);
 		VT_ASSERT(all.mr[i], "MR %d: %m", i);
-		progress("MRs", i, n.mrs, 25000);
+		progress("MRs", i, MRS, 25000);
 	}
-	report("MRs of one page", n.mrs);
+	report("MRs of one page", MRS);
 }
 
 static void make_qps(void)
@@ -127,18 +116,18 @@ static void make_qps(void)
 	int i;
 
 	mark();
-	for (i = 0; i < n.qps; i++) {
+	for (i = 0; i < QPS; i++) {
 		all.qp[i] = i & 1 ? all.p.b : all.p.a;
 		all.qp[i].qp = make_qp(i, 4, 4);
 		VT_ASSERT(all.qp[i].qp, "QP %d: %m", i);
-		progress("QPs made", i, n.qps, 2500);
+		progress("QPs made", i, QPS, 2500);
 	}
-	report("unconnected QPs, queues of 4", n.qps);
-	for (i = 0; i < n.qps; i += 2) {
+	report("unconnected QPs, queues of 4", QPS);
+	for (i = 0; i < QPS; i += 2) {
 		vt_connect(&all.qp[i], &all.qp[i + 1], &conn);
-		progress("QPs connected", i, n.qps, 2500);
+		progress("QPs connected", i, QPS, 2500);
 	}
-	report("connected idle QPs, queues of 4", n.qps);
+	report("connected idle QPs, queues of 4", QPS);
 }
 
 /* The same with the queues that perftest asks for. */
@@ -147,11 +136,11 @@ static void make_perftest_qps(void)
 	int i;
 
 	mark();
-	for (i = 0; i < n.perftest_qps; i++) {
+	for (i = 0; i < PERFTEST_QPS; i++) {
 		all.perftest_qp[i] = make_qp(i, 128, 512);
 		VT_ASSERT(all.perftest_qp[i], "QP %d: %m", i);
 	}
-	report("unconnected QPs, queues of 128 and 512", n.perftest_qps);
+	report("unconnected QPs, queues of 128 and 512", PERFTEST_QPS);
 }
 
 /* A WRITE from A to B on this pair, from and to the next two MRs. */
@@ -174,12 +163,12 @@ static void use_all(void)
 	uint64_t start = vt_now_us();
 	int i;
 
-	for (i = 0; i < n.mrs / 2; i++) {
-		transfer(i % (n.qps / 2), 2 * i);
-		progress("WRITEs", i, n.mrs / 2, 10000);
+	for (i = 0; i < MRS / 2; i++) {
+		transfer(i % (QPS / 2), 2 * i);
+		progress("WRITEs", i, MRS / 2, 10000);
 	}
-	vt_note("%s%d WRITEs, each MR once and each QP %d times, in %llu ms",
-		n.again ? "" : "scale: ", n.mrs / 2, n.mrs / n.qps / 2,
+	vt_note("scale: %d WRITEs, each MR once and each QP %d times, in %llu ms",
+		MRS / 2, MRS / QPS / 2,
 		(unsigned long long)(vt_now_us() - start) / 1000);
 }
 
@@ -305,7 +294,7 @@ static void no_router_solicitation(enum vt_side side)
 	fclose(f);
 }
 
-static void idle(void)
+static void stay_idle(void)
 {
 	bool functions = trace_setup();
 	int busy, woken;
@@ -327,9 +316,9 @@ static void idle(void)
 	trace_set("tracing_on", "0");
 	moved = packets() - moved;
 	woken = trace_count(true);
-	vt_note("scale: idle for %d s with all of that: %d runs of %s of the driver (%d for one WRITE), %ld packets",
-		IDLE_S, woken, functions ? "any function" :
-		"timers and work items", busy, moved);
+	vt_note("scale: unused for %d s: %d runs of %s (%d for one WRITE), %ld packets",
+		IDLE_S, woken, functions ? "the driver's functions" :
+		"its timers and work items", busy, moved);
 	VT_EXPECT(!woken, "%d", woken);
 	VT_EXPECT(!moved, "%ld", moved);
 	if (functions) {
@@ -343,19 +332,19 @@ static void destroy_all(void)
 	uint64_t start = vt_now_us();
 	int i;
 
-	for (i = 0; i < n.qps; i++) {
+	for (i = 0; i < QPS; i++) {
 		VT_ASSERT(!ibv_destroy_qp(all.qp[i].qp), "QP %d: %m", i);
-		progress("QPs destroyed", i, n.qps, 2500);
+		progress("QPs destroyed", i, QPS, 2500);
 	}
-	for (i = 0; i < n.perftest_qps; i++)
+	for (i = 0; i < PERFTEST_QPS; i++)
 		VT_ASSERT(!ibv_destroy_qp(all.perftest_qp[i]), "QP %d: %m", i);
-	for (i = 0; i < n.mrs; i++) {
+	for (i = 0; i < MRS; i++) {
 		VT_ASSERT(!ibv_dereg_mr(all.mr[i]), "MR %d: %m", i);
-		progress("MRs destroyed", i, n.mrs, 25000);
+		progress("MRs destroyed", i, MRS, 25000);
 	}
-	for (i = 0; i < n.cqs; i++)
+	for (i = 0; i < CQS; i++)
 		VT_ASSERT(!ibv_destroy_cq(all.cq[i]), "CQ %d: %m", i);
-	vt_note("%sall destroyed in %llu ms", n.again ? "" : "scale: ",
+	vt_note("scale: all destroyed in %llu ms",
 		(unsigned long long)(vt_now_us() - start) / 1000);
 }
 
@@ -366,14 +355,13 @@ static void want_back(long before, long limit)
 	int i;
 
 	for (i = 0; i < 20; i++) {
-		left = mem_used_kb() - before;
+		left = mem_settled_kb() - before;
 		if (left < limit)
 			break;
 		sleep(1);
 	}
-	vt_note("scale: %safter %d QPs, %d MRs, %d CQs: %ld KB more in use than before",
-		n.again ? "again: " : "",
-		n.qps + n.perftest_qps, n.mrs, n.cqs, left);
+	vt_note("scale: after %d QPs, %d MRs, %d CQs: %ld KB more in use than before",
+		QPS + PERFTEST_QPS, MRS, CQS, left);
 	VT_EXPECT(left < limit, "%ld KB", left);
 }
 
@@ -389,30 +377,19 @@ static void resources(char *text, size_t len)
 	VT_ASSERT(!pclose(f) && strstr(text, " qp "), "rdma resource: %s", text);
 }
 
-static void set_parts(int part)
-{
-	n.again = part > 1;
-	n.qps = QPS / part;
-	n.mrs = MRS / part;
-	n.cqs = CQS / part;
-	n.perftest_qps = PERFTEST_QPS / part;
-}
-
-static void one_cycle(int part, long limit)
+static void one_cycle(long limit)
 {
 	char res[2][512];
 	long before;
 
-	set_parts(part);
 	resources(res[0], sizeof(res[0]));
-	before = mem_used_kb();
+	before = mem_settled_kb();
 	make_cqs();
 	make_mrs();
 	make_qps();
 	make_perftest_qps();
 	use_all();
-	if (part == 1)
-		idle();
+	stay_idle();
 	destroy_all();
 	want_back(before, limit);
 	resources(res[1], sizeof(res[1]));
@@ -425,9 +402,7 @@ static void objects(const void *arg)
 
 	vt_pair_up(&all.p, &cfg, NULL, 4096);
 	memset(&all.qp, 0, sizeof(all.qp));	/* pages of our own */
-	one_cycle(1, LEFT_KB);
-	/* what was left of the first is used again, and all of that comes back */
-	one_cycle(AGAIN, LEFT_AGAIN_KB);
+	one_cycle(LEFT_KB);
 	vt_pair_down(&all.p);
 	(void)arg;
 }

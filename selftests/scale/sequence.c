@@ -161,7 +161,7 @@ static void run(struct peer *a, struct peer *b, struct sockaddr_in *addr)
 	}
 	ms = (vt_now_us() - start) / 1000;
 	grown = settled_kb() - before;
-	vt_note("scale: %d connections by rdma_cm in a row, each with data, in %llu ms, %ld KB more in use after them",
+	vt_note("scale: %d connections by rdma_cm in a row in %llu ms, %ld KB more in use",
 		rounds, (unsigned long long)ms, grown);
 	VT_EXPECT(grown < (bound ? atoi(bound) : GROWN_KB), "%ld KB", grown);
 }
