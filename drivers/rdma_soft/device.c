@@ -249,6 +249,16 @@ static void rsoft_get_fw_str(struct ib_device *ibdev, char *str)
 	snprintf(str, IB_FW_VERSION_NAME_MAX, "%s", RSOFT_VERSION);
 }
 
+/*
+ * Before the clients come, of which the MAD layer makes QP1: also after a move to
+ * another netns of the core's exclusive mode, which removed them.
+ */
+static int rsoft_enable_driver(struct ib_device *ibdev)
+{
+	WRITE_ONCE(to_rdev(ibdev)->gone, false);
+	return 0;
+}
+
 /* Also called when registration failed: the link was never told of it then. */
 static void rsoft_dealloc_driver(struct ib_device *ibdev)
 {
@@ -295,6 +305,7 @@ static const struct ib_device_ops dev_ops = {
 	.detach_mcast = rsoft_detach_mcast,
 	.device_group = &rsoft_gso_group,
 	.disassociate_ucontext = rsoft_disassociate_ucontext,
+	.enable_driver = rsoft_enable_driver,
 	.fill_res_cq_entry = rsoft_fill_res_cq,
 	.fill_res_mr_entry = rsoft_fill_res_mr,
 	.fill_res_qp_entry = rsoft_fill_res_qp,

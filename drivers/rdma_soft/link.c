@@ -410,13 +410,11 @@ static struct notifier_block rsoft_netdev_nb = {
 	.notifier_call = rsoft_netdev_event,
 };
 
-/* Also after a move to another netns of the core's exclusive mode. */
+/* For its removal alone. */
 static int rsoft_client_add(struct ib_device *ibdev)
 {
 	if (ibdev->ops.owner != THIS_MODULE)
 		return -EOPNOTSUPP;
-
-	WRITE_ONCE(to_rdev(ibdev)->gone, false);
 	return 0;
 }
 

@@ -195,15 +195,25 @@ t_set_netns()
 	ip addr add 10.20.0.1/24 dev d0
 	ip link set d0 up
 	link_add '' soft7 d0 || fail "no link"
+	has_qp1 || fail "soft7 has no QP1"
 	step set_netns rdma dev set soft7 netns c
 	ip netns exec c rdma dev | grep -q soft7 || fail "soft7 is not in c"
 	rdma dev | grep -q soft7 && fail "soft7 is here as well"
+	has_qp1 c || fail "soft7 has no QP1 in c: nothing can connect"
 	ip netns del c
 	wait_for 10 back_here || fail "soft7 does not come back"
+	has_qp1 || fail "soft7 has no QP1 any more"
 	link_del soft7
 	ip link del d0
 	wait_for 10 shared_again || fail "shared mode does not come back"
 	left_nothing
+}
+
+# has_qp1 [NETNS]: rdma_cm and the MAD layer have what they need of soft7.
+has_qp1()
+{
+	${1:+ip netns exec "$1"} rdma resource show qp link soft7/1 |
+		grep -q 'type GSI'
 }
 
 back_here()
