@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the kernel uses: all that is neither free nor page cache nor this
- * program's own data. The pages of queues that are mapped here count.
+ * What the kernel uses: all that is neither free nor page cache nor some
+ * program's own data. The pages of queues that are mapped into one count.
  */
 #ifndef SCALE_MEM_H
 #define SCALE_MEM_H
@@ -12,33 +12,28 @@
 
 #include "vt.h"
 
-/* KB behind "NAME:" in a file of /proc */
-static inline long mem_field(const char *path, const char *name)
+/* KB of /proc/meminfo */
+static inline long mem_info(const char *name)
 {
 	size_t len = strlen(name);
 	char line[256];
 	long kb = -1;
-	FILE *f = fopen(path, "r");
+	FILE *f = fopen("/proc/meminfo", "r");
 
-	VT_ASSERT(f, "%s: %m", path);
+	VT_ASSERT(f, "%m");
 	while (kb < 0 && fgets(line, sizeof(line), f))
 		if (!strncmp(line, name, len) && line[len] == ':')
 			kb = atol(line + len + 1);
 	fclose(f);
-	VT_ASSERT(kb >= 0, "%s: no %s", path, name);
+	VT_ASSERT(kb >= 0, "no %s", name);
 	return kb;
-}
-
-static inline long mem_info(const char *name)
-{
-	return mem_field("/proc/meminfo", name);
 }
 
 static inline long mem_used_kb(void)
 {
 	return mem_info("MemTotal") - mem_info("MemFree") -
 	       mem_info("Cached") - mem_info("Buffers") -
-	       mem_field("/proc/self/status", "RssAnon");
+	       mem_info("AnonPages");
 }
 
 static inline void mem_tell(const char *path)

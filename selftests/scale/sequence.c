@@ -2,7 +2,7 @@
 /*
  * Connect by rdma_cm, transfer, disconnect, 20,000 times: memory stays what it
  * was. One thread drives both ends. SCALE_ROUNDS in the environment: so many,
- * after a tenth of them that do not count.
+ * after a tenth of them that do not count. A leak of one PD each must be seen.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -15,10 +15,14 @@
 
 #define ROUNDS		20000
 #define STEP		2000
+#define LEAKING		1000
+#define LEAKED_KB	200
 #define MSG		1024
 #define PORT		7998
 #define WAIT_MS		20000
 #define GROWN_KB	1024	/* 50 bytes a connection; environment: SCALE_GROWN_KB */
+
+static bool leaking;
 
 /* One end of a connection: all of it is new each time. */
 struct peer {
@@ -69,7 +73,8 @@ static void peer_free(struct peer *p)
 	rdma_destroy_qp(p->id);
 	VT_ASSERT(!ibv_dereg_mr(p->mr), "%m");
 	VT_ASSERT(!ibv_destroy_cq(p->cq), "%m");
-	VT_ASSERT(!ibv_dealloc_pd(p->pd), "%m");
+	if (!leaking)
+		VT_ASSERT(!ibv_dealloc_pd(p->pd), "%m");
 	VT_ASSERT(!rdma_destroy_id(p->id), "%m");
 }
 
@@ -128,22 +133,23 @@ static void disconnect_pair(struct peer *a, struct peer *b)
 /* What is on its way out after the last connection: the CM's TIMEWAIT, RCU. */
 static long settled_kb(void)
 {
-	long best = mem_used_kb(), now;
+	long best = mem_settled_kb(), now;
 	int i;
 
 	for (i = 0; i < 10; i++) {
 		sleep(1);
-		now = mem_used_kb();
+		now = mem_settled_kb();
 		if (now < best)
 			best = now;
 	}
 	return best;
 }
 
-static void run(struct peer *a, struct peer *b, struct sockaddr_in *addr)
+/* KB more in use afterwards */
+static long run(struct peer *a, struct peer *b, struct sockaddr_in *addr,
+		int rounds)
 {
-	const char *env = getenv("SCALE_ROUNDS"), *bound = getenv("SCALE_GROWN_KB");
-	int i, rounds = env ? atoi(env) : ROUNDS, warm_up = rounds / 10;
+	int i, warm_up = rounds / 10;
 	uint64_t start = vt_now_us(), ms;
 	long before = 0, grown;
 
@@ -161,18 +167,20 @@ static void run(struct peer *a, struct peer *b, struct sockaddr_in *addr)
 	}
 	ms = (vt_now_us() - start) / 1000;
 	grown = settled_kb() - before;
-	vt_note("scale: %d connections by rdma_cm in a row in %llu ms, %ld KB more in use",
-		rounds, (unsigned long long)ms, grown);
-	VT_EXPECT(grown < (bound ? atoi(bound) : GROWN_KB), "%ld KB", grown);
+	vt_note("%s%d connections by rdma_cm in a row in %llu ms, %ld KB more in use%s",
+		leaking ? "" : "scale: ", rounds, (unsigned long long)ms, grown,
+		leaking ? ", PDs left" : "");
+	return grown;
 }
 
-static void sequence(const void *arg)
+static long both_ends(int rounds)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
 				    .sin_port = htons(PORT) };
 	struct rdma_cm_id *listener;
 	struct vt_end ea, eb;
 	struct peer a = { .end = &ea }, b = { .end = &eb };
+	long grown;
 
 	vt_open(&ea, VT_A, 4);
 	vt_open(&eb, VT_B, 4);
@@ -185,17 +193,39 @@ static void sequence(const void *arg)
 	VT_ASSERT(!rdma_create_id(b.ch, &listener, NULL, RDMA_PS_TCP), "%m");
 	VT_ASSERT(!rdma_bind_addr(listener, (void *)&addr), "%m");
 	VT_ASSERT(!rdma_listen(listener, 8), "%m");
-	run(&a, &b, &addr);
+	grown = run(&a, &b, &addr, rounds);
 	VT_EXPECT(!rdma_destroy_id(listener), "%m");
 	rdma_destroy_event_channel(a.ch);
 	rdma_destroy_event_channel(b.ch);
-	vt_close(&ea);
-	vt_close(&eb);
+	if (!leaking) {
+		vt_close(&ea);
+		vt_close(&eb);
+	}
+	return grown;
+}
+
+static void sequence(const void *arg)
+{
+	const char *env = getenv("SCALE_ROUNDS"), *bound = getenv("SCALE_GROWN_KB");
+	long grown = both_ends(env ? atoi(env) : ROUNDS);
+
+	VT_EXPECT(grown < (bound ? atoi(bound) : GROWN_KB), "%ld KB", grown);
+	(void)arg;
+}
+
+static void leak_is_seen(const void *arg)
+{
+	long grown;
+
+	leaking = true;
+	grown = both_ends(LEAKING);
+	VT_EXPECT(grown > LEAKED_KB, "%ld KB", grown);
 	(void)arg;
 }
 
 static const struct vt_test tests[] = {
 	{ "sequence", sequence, NULL, 1500 },
+	{ "leak_is_seen", leak_is_seen, NULL, 300 },
 };
 
 int main(int argc, char **argv)
