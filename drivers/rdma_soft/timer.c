@@ -115,6 +115,14 @@ static u64 timer_probe_ns(const struct rsoft_qp *qp)
 	return min(ns << min_t(u8, qp->req.probes, 16), qp->ack_timeout_ns);
 }
 
+/* While there is a deadline the timer runs. */
+static void timer_ensure(struct rsoft_qp *qp)
+{
+	/* not hrtimer_active(), which is true inside the timer's handler */
+	if (!hrtimer_is_queued(&qp->req.ack_timer))
+		rsoft_timer_probe(qp);
+}
+
 void rsoft_timer_sent(struct rsoft_qp *qp)
 {
 	struct rsoft_req *req = &qp->req;
@@ -123,10 +131,7 @@ void rsoft_timer_sent(struct rsoft_qp *qp)
 		return;
 	if (!req->deadline)
 		req->deadline = ktime_get_ns() + qp->ack_timeout_ns;
-	/* not hrtimer_active(), which is true inside the timer's handler */
-	if (!hrtimer_is_queued(&req->ack_timer))
-		hrtimer_start(&req->ack_timer, ns_to_ktime(timer_probe_ns(qp)),
-			      HRTIMER_MODE_REL_SOFT);
+	timer_ensure(qp);
 }
 
 void rsoft_timer_probe(struct rsoft_qp *qp)
@@ -143,10 +148,13 @@ void rsoft_timer_acked(struct rsoft_qp *qp)
 
 	if (!qp->ack_timeout_ns)
 		return;
-	if (req->una == req->psn_max)
+	if (req->una == req->psn_max) {
 		req->deadline = 0;
-	else
-		req->deadline = ktime_get_ns() + qp->ack_timeout_ns;
+		return;
+	}
+	req->deadline = ktime_get_ns() + qp->ack_timeout_ns;
+	/* it may have fired while there was no deadline, before a repair */
+	timer_ensure(qp);
 }
 
 /* When the next probe is due, ns. */
