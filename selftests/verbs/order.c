@@ -78,6 +78,21 @@ static void want_silence(struct half *h, int ms)
 			wire_op_name(pkt.opcode), (int)(pkt.psn - h->a.psn));
 }
 
+/* Nothing but this one, for whose answer A may ask when it is late. */
+static void want_only(struct half *h, int ms, uint8_t opcode, uint32_t psn)
+{
+	uint64_t end = vt_now_us() + ms * 1000ull, now;
+	struct wire_pkt pkt;
+
+	while ((now = vt_now_us()) < end) {
+		if (!wire_recv(&h->wire, &pkt, (end - now) / 1000 + 1))
+			return;
+		VT_ASSERT(pkt.opcode == opcode && pkt.psn == h->a.psn + psn,
+			  "A sends %s %d", wire_op_name(pkt.opcode),
+			  (int)(pkt.psn - h->a.psn));
+	}
+}
+
 static void answer(struct half *h, uint8_t opcode, uint32_t psn, uint32_t len)
 {
 	struct wire_pkt pkt;
@@ -127,7 +142,7 @@ static void fence_waits_for_all(const void *arg)
 	want_packet(&h, W_READ, 0);
 	want_packet(&h, W_READ, 1);
 	answer(&h, W_READ_ONLY, 0, 64);
-	want_silence(&h, 50);
+	want_only(&h, 50, W_READ, 1);
 	answer(&h, W_READ_ONLY, 1, 64);
 	want_packet(&h, W_SEND_ONLY, 2);
 	half_down(&h);
