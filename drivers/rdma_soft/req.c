@@ -185,12 +185,15 @@ void rsoft_req_settle(struct rsoft_qp *qp)
 		if (wqe->state != RSOFT_SWQE_DONE)
 			return;
 		failed = wqe->status != IB_WC_SUCCESS;
-		rsoft_req_retire(qp);
-		if (failed) {
-			/* the rest is flushed by the event that this raises */
+		/*
+		 * Whoever sees the completion finds the QP in its new state.
+		 * The rest is flushed by the event that this raises.
+		 */
+		if (failed)
 			req_error(qp);
+		rsoft_req_retire(qp);
+		if (failed)
 			return;
-		}
 	}
 }
 

@@ -246,6 +246,8 @@ static void fence_read(struct kt *t)
 static void inv_waits(struct kt *t, enum ib_qp_type type)
 {
 	struct kt_opts o = { .type = type };
+	/* before the QPs, so that it outlives them: UC may receive to the last */
+	u8 *got = kt_buf(t, SZ_256K);
 	struct kt_pair *p = kt_pair_new(t, &o);
 	struct kt_mem *mem = kt_mem_new(t, 64, 0);
 	bool rc = type == IB_QPT_RC;
@@ -253,13 +255,11 @@ static void inv_waits(struct kt *t, enum ib_qp_type type)
 	struct ib_mr *mr;
 	union kt_wr w[3];
 	u32 i, len = 200000;
-	u8 *got;
 
-	if (!p || !mem)
+	if (!got || !p || !mem)
 		return;
 	mr = kt_mr_new(&p->a, NULL, 64);
-	got = kt_buf(t, SZ_256K);
-	if (!mr || !got || KT_BAD(t, !kt_map(mem, mr, 9, len, SZ_4K), "map"))
+	if (!mr || KT_BAD(t, !kt_map(mem, mr, 9, len, SZ_4K), "map"))
 		return;
 	for (i = 0; i < 20; i++) {
 		ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
