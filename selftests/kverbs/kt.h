@@ -336,11 +336,17 @@ int kt_post(struct kt_end *e, union kt_wr *w, u32 num);
 int kt_recv(struct kt_end *e, u64 id, struct ib_sge *sge);
 
 /**
+ * kt_wc_patience() - wait longer for completions from now on
+ * @ms: how much longer than 20 s, ms; 0: no longer
+ */
+void kt_wc_patience(unsigned int ms);
+
+/**
  * kt_wc() - wait for a completion
  * @cq: queue
  * @wc: filled in
  *
- * Return: true if there was one within 20 s.
+ * Return: true if there was one within 20 s, and what kt_wc_patience() added.
  */
 bool kt_wc(struct ib_cq *cq, struct ib_wc *wc);
 

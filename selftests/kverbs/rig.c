@@ -435,9 +435,17 @@ int kt_recv(struct kt_end *e, u64 id, struct ib_sge *sge)
 	return ib_post_recv(e->qp, &wr, &bad);
 }
 
+static unsigned int wc_more_ms;
+
+void kt_wc_patience(unsigned int ms)
+{
+	wc_more_ms = ms;
+}
+
 bool kt_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(WC_TIMEOUT_MS);
+	unsigned long end = jiffies +
+			    msecs_to_jiffies(WC_TIMEOUT_MS + wc_more_ms);
 	int n;
 
 	while (!(n = ib_poll_cq(cq, 1, wc))) {
