@@ -12,14 +12,14 @@ SELFTESTS_CFLAGS := -Wno-missing-field-initializers -std=gnu11 -O1 -g -Wall \
 # Every C file of a test folder is one program.
 SELFTESTS_SRC := $(wildcard $(addprefix $(SELFTESTS_DIR)/, \
 	verbs/*.c integrity/*.c cm/*.c link/*.c netns/*.c loss/*.c \
-	networks/*.c lifecycle/*.c))
+	networks/*.c lifecycle/*.c scale/*.c))
 SELFTESTS_BIN := $(SELFTESTS_SRC:$(SELFTESTS_DIR)/%.c=$(SELFTESTS_OUT)/%)
 SELFTESTS_LIB := $(SELFTESTS_OUT)/lib/vt.o $(SELFTESTS_OUT)/lib/wire.o \
 	$(SELFTESTS_OUT)/lib/rst.o $(SELFTESTS_OUT)/lib/fault.o
 
 .PHONY: selftests check-vm check-uml check-verbs check-mutants check-perftest \
 	check-wire check-interop check-networks check-lifecycle check-loss \
-	soak-loss check-kverbs check-selfcheck clean-selftests
+	soak-loss check-kverbs check-scale check-selfcheck clean-selftests
 
 ##@ Selftests
 selftests: $(SELFTESTS_BIN) ## builds the test programs
@@ -34,8 +34,10 @@ $(SELFTESTS_BIN): $(SELFTESTS_OUT)/%: $(SELFTESTS_DIR)/%.c $(SELFTESTS_LIB)
 	$(CC) $(SELFTESTS_CFLAGS) -o $@ $< $(SELFTESTS_LIB) \
 		-lrdmacm -libverbs -lpthread
 
-# The short part is the same source.
+# Where one source is made of another, or has a header of its own.
 $(SELFTESTS_OUT)/loss/short: $(SELFTESTS_DIR)/loss/matrix.c
+$(SELFTESTS_OUT)/scale/thousand: $(SELFTESTS_DIR)/cm/many.c
+$(addprefix $(SELFTESTS_OUT)/scale/,objects sequence): $(SELFTESTS_DIR)/scale/mem.h
 $(addprefix $(SELFTESTS_OUT)/loss/,inject recover held): $(SELFTESTS_DIR)/loss/recover.h
 
 check-vm: selftests ## selftests in the test VM [T='PATTERN...' or T=TEST:SUBTEST]
@@ -76,6 +78,9 @@ check-lifecycle: selftests modules ## links come and go in use; stress in VM and
 	$(SELFTESTS_DIR)/uml/tests.sh --san lifecycle/stress
 	$(SELFTESTS_DIR)/run-vm-tests.sh --suite lifecycle \
 		$(if $(ROUNDS),--append ROUNDS=$(ROUNDS))
+
+check-scale: selftests modules ## 10,000 QPs, 100,000 MRs, 1,000 and 20,000 connections: time and memory of each
+	$(SELFTESTS_DIR)/scale/check.sh
 
 check-perftest: selftests ## the whole perftest matrix in the test VM
 	$(SELFTESTS_DIR)/run-vm-tests.sh --suite perftest
