@@ -10,10 +10,10 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/build/common.sh
 . "$here/../../scripts/build/common.sh"
+# shellcheck source=selftests/lib/places.sh
+. "$here/../lib/places.sh"
 
-case ${1:-} in
--h | --help) sed -n '4,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d'; exit 0 ;;
-esac
+help_or "$0" "$@"
 (($#)) || set -- plain san vm
 
 run()
@@ -32,21 +32,13 @@ run()
 	esac
 }
 
-bad=0
-summary=
-mkdir -p "$TOP/build/kverbs" || die "cannot create build/kverbs"
-for where; do
-	log=$TOP/build/kverbs/$where.log
-	echo "# kverbs in $where"
-	run "$where" 2>&1 | tee "$log"
-	[ "${PIPESTATUS[0]}" = 0 ] || bad=1
-	read -r pass fail checks < <(awk '
-		/^ +ok [0-9]+ - / { pass++ }
-		/^ +not ok / { fail++ }
-		match($0, /# [0-9]+ checks/) { sum += substr($0, RSTART + 2) }
-		END { print pass + 0, fail + 0, sum + 0 }' "$log")
-	((pass > 0 && fail == 0)) || bad=1
-	summary+="# kverbs $where: $pass passed, $fail failed, $checks checks"$'\n'
-done
-printf '%s' "$summary"
-exit $bad
+figures()
+{
+	local checks
+
+	checks=$(awk 'match($0, /# [0-9]+ checks/) { sum += substr($0, RSTART + 2) }
+		END { print sum + 0 }' "$2")
+	echo "# kverbs $1: $3 passed, $4 failed, $checks checks"
+}
+
+in_places kverbs "$@"

@@ -244,27 +244,41 @@ static void local_once(const void *arg)
 
 /* --- early packets ------------------------------------------------------- */
 
+/* Six long messages, of which B can keep only what it has room for. */
+static void post_many(struct vt_pair *p)
+{
+	int i;
+
+	fill(p);
+	for (i = 0; i < 6; i++)
+		post(p, IBV_WR_RDMA_WRITE, i, 0, LEN);
+}
+
+static void all_arrived(struct vt_pair *p)
+{
+	int i;
+
+	for (i = 0; i < 6; i++)
+		VT_WANT(p->a.scq, i, IBV_WC_SUCCESS);
+	same(p, 0, LEN);
+}
+
 /* Never more is kept than the cap of a QP allows; what is not kept comes again. */
 static void early_cap(const void *arg)
 {
 	struct vt_conn conn = { .mtu = IBV_MTU_256, .timeout = 14 };
 	uint64_t held, dropped;
 	struct vt_pair p;
-	int i;
 
 	(void)arg;
 	up(&p, NULL, &conn);
-	fill(&p);
 	held = fault_counter(&p.eb, "early_held");
 	dropped = fault_counter(&p.eb, "early_drops");
 	/* every second one comes alone: an skb of its own for each behind a gap */
 	fault_add(&p.ea, "drop dir=tx psn=0x%x count=1", PSN_OF(0));
 	fault_add(&p.ea, "drop dir=tx op=write_middle every=2 count=500");
-	for (i = 0; i < 6; i++)
-		post(&p, IBV_WR_RDMA_WRITE, i, 0, LEN);
-	for (i = 0; i < 6; i++)
-		VT_WANT(p.a.scq, i, IBV_WC_SUCCESS);
-	same(&p, 0, LEN);
+	post_many(&p);
+	all_arrived(&p);
 	held = fault_counter(&p.eb, "early_held") - held;
 	dropped = fault_counter(&p.eb, "early_drops") - dropped;
 	vt_note("%d kept, %d not", (int)held, (int)dropped);
@@ -294,25 +308,6 @@ static void learn_keeps(struct vt_pair *p)
 	post(p, IBV_WR_RDMA_WRITE, 1, 0, LEN);
 	VT_WANT(p->a.scq, 1, IBV_WC_SUCCESS);
 	fault_clear(&p->ea);
-}
-
-/* Six long messages, of which B can keep only what it has room for. */
-static void post_many(struct vt_pair *p)
-{
-	int i;
-
-	fill(p);
-	for (i = 0; i < 6; i++)
-		post(p, IBV_WR_RDMA_WRITE, i, 0, LEN);
-}
-
-static void all_arrived(struct vt_pair *p)
-{
-	int i;
-
-	for (i = 0; i < 6; i++)
-		VT_WANT(p->a.scq, i, IBV_WC_SUCCESS);
-	same(p, 0, LEN);
 }
 
 /*

@@ -25,6 +25,7 @@ if [ -n "${SUITE:-}" ]; then
 	# shellcheck disable=SC2086  # words
 	set -- "$SUITE" "$SUITE_RUNS" ${PATTERNS//,/ }
 fi
+
 # suite_run N [PATTERN...]: one run, in namespace a; in the tree SUITE_ROOT, if set,
 # whose rdma-core it is then.
 suite_run()

@@ -16,10 +16,10 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/build/common.sh
 . "$here/../../scripts/build/common.sh"
+# shellcheck source=selftests/lib/places.sh
+. "$here/../lib/places.sh"
 
-case ${1:-} in
--h | --help) sed -n '4,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d'; exit 0 ;;
-esac
+help_or "$0" "$@"
 (($#)) || set -- vm uml san
 
 run()
@@ -32,22 +32,10 @@ run()
 	esac
 }
 
-bad=0
-summary=
-mkdir -p "$TOP/build/scale" || die "cannot create build/scale"
-for where; do
-	log=$TOP/build/scale/$where.log
-	echo "# scale in $where"
-	start=$SECONDS
-	run "$where" 2>&1 | tee "$log"
-	[ "${PIPESTATUS[0]}" = 0 ] || bad=1
-	read -r pass fail < <(awk '
-		/^ +ok [0-9]+ - / { pass++ }
-		/^ +not ok / { fail++ }
-		END { print pass + 0, fail + 0 }' "$log")
-	((pass > 0 && fail == 0)) || bad=1
-	summary+=$(grep -oE '# scale: .*' "$log")$'\n'
-	summary+="# scale: $where: $pass passed, $fail failed, $((SECONDS - start)) s"$'\n'
-done
-printf '\n%s' "$summary"
-exit $bad
+figures()
+{
+	grep -oE '# scale: .*' "$2"
+	echo "# scale: $1: $3 passed, $4 failed, $5 s"
+}
+
+in_places scale "$@"

@@ -152,9 +152,17 @@ crossed_veth()
 	fi
 }
 
+# crossed_all ID BYTES BEFORE: they crossed the veth pair since then, if the rig has it
+crossed_all()
+{
+	local crossed=$(($(crossed_veth) - $3))
+	[ "$rig" = self ] || [ $crossed -ge "$2" ] ||
+		err "$part $1: moved $2 bytes but only $crossed crossed the veth pair"
+}
+
 measure()
 {
-	local id=$1 how=$2 bytes=$3 program=$4 before crossed wait=tcp was='' endless=
+	local id=$1 how=$2 bytes=$3 program=$4 before wait=tcp was='' endless=
 	case $how in
 	nvme|nfs)
 		storage_measure "$id" "$how" "$bytes" "$5" "$6"
@@ -166,11 +174,7 @@ measure()
 	# shellcheck disable=SC2153
 	pair "$id" $wait "$program" "$(fill "$5" "$srv_dev" "$srv_gid" "$srv_addr")" \
 		"$(fill "$6" "$cli_dev" "$cli_gid" "$cli_addr")" || return
-	crossed=$(($(crossed_veth) - before))
-	[ "$rig" = self ] || [ $crossed -ge "$bytes" ] || {
-		err "$part $id: moved $bytes bytes but only $crossed crossed the veth pair"
-		return
-	}
+	crossed_all "$id" "$bytes" "$before" || return
 	[[ $rig != *:ref ]] || [ "$(counted tx_by_ref)" -gt 0 ] ||
 		{ err "$part $id: payload was copied"; return; }
 	[ "${rig%:*}" != gbit ] || shaper_held "$id" "$was"
