@@ -79,7 +79,6 @@ bool rsoft_engine_may_send(struct rsoft_engine *e)
 		e->cpu = cpu;
 		return true;
 	}
-	/* a run needs no event to send what is there */
 	engine_defer_on(e, e->cpu);
 	return false;
 }
@@ -239,6 +238,8 @@ static void engine_work(struct work_struct *work)
 {
 	struct rsoft_engine *e = container_of(work, struct rsoft_engine, work);
 
+	/* who left it to this CPU may still own the engine, and look at events */
+	engine_note(e, RSOFT_EV_AGAIN);
 	local_bh_disable();
 	rsoft_engine_run(e, RSOFT_BUDGET_WORK);
 	local_bh_enable();

@@ -32,6 +32,7 @@ enum rsoft_event {
 	RSOFT_EV_GAP_TIMER,	/* late packets did not come */
 	RSOFT_EV_ERROR,		/* the QP went to ERR: flush */
 	RSOFT_EV_DRAIN,		/* the QP went to SQD */
+	RSOFT_EV_AGAIN,		/* go on with what a run has left */
 };
 
 /**
