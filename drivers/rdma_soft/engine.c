@@ -69,18 +69,36 @@ static void engine_defer(struct rsoft_engine *e)
 	rsoft_engine_again(e);
 }
 
+/* A place: the CPU that sends, and how many runs have sent before. */
+static int place_cpu(unsigned long place)
+{
+	return place & U16_MAX;
+}
+
+static unsigned long place_next(unsigned long place, int cpu)
+{
+	BUILD_BUG_ON(NR_CPUS > U16_MAX);
+	return (place | U16_MAX) + 1 + cpu;
+}
+
+static bool engine_may_leave(const struct rsoft_engine *e)
+{
+	if (rsoft_stack_pending(e->qp))
+		return false;
+	return e->qp->ibqp.qp_type != IB_QPT_UC ||
+	       READ_ONCE(e->settled) == e->place;
+}
+
 bool rsoft_engine_may_send(struct rsoft_engine *e)
 {
-	int cpu = smp_processor_id();
+	int last = place_cpu(e->place), cpu = smp_processor_id();
 
-	if (e->cpu == cpu)
-		return true;
-	if (!rsoft_stack_pending(e->qp) || !cpu_online(e->cpu)) {
-		e->cpu = cpu;
-		return true;
+	if (last != cpu && cpu_online(last) && !engine_may_leave(e)) {
+		engine_defer_on(e, last);
+		return false;
 	}
-	engine_defer_on(e, e->cpu);
-	return false;
+	WRITE_ONCE(e->place, place_next(e->place, cpu));
+	return true;
 }
 
 static void engine_put_skb(struct rsoft_engine *e, struct sk_buff *skb)
@@ -237,12 +255,19 @@ void rsoft_engine_rx(struct rsoft_engine *e, struct rsoft_rx *rx)
 static void engine_work(struct work_struct *work)
 {
 	struct rsoft_engine *e = container_of(work, struct rsoft_engine, work);
+	unsigned long place;
+	bool here;
 
 	/* who left it to this CPU may still own the engine, and look at events */
 	engine_note(e, RSOFT_EV_AGAIN);
 	local_bh_disable();
 	rsoft_engine_run(e, RSOFT_BUDGET_WORK);
+	place = READ_ONCE(e->place);
+	here = place_cpu(place) == smp_processor_id();
 	local_bh_enable();
+	/* no softirq of this CPU is in the middle of anything that was sent here */
+	if (here)
+		WRITE_ONCE(e->settled, place);
 	rsoft_handle_put(e->qp->h);
 }
 
@@ -273,7 +298,8 @@ void rsoft_engine_init(struct rsoft_engine *e, struct rsoft_qp *qp,
 	rsoft_early_init(&e->early);
 	INIT_WORK(&e->work, engine_work);
 	tasklet_setup(&e->kick, engine_kick);
-	e->cpu = raw_smp_processor_id();
+	e->place = raw_smp_processor_id();
+	e->settled = e->place;
 	e->ip_id = get_random_u32();
 }
 

@@ -61,7 +61,9 @@ struct rsoft_engine_ops {
  * @early: packets behind a gap (owner)
  * @work: continues a run that used up its budget, or that another CPU must do
  * @kick: starts a run from a context that must not (kernel post_send), or soon
- * @cpu: where it sent last (owner)
+ * @place: where it sent last: the CPU in 16 bits, above it a count of the runs
+ *         that sent (owner)
+ * @settled: the last place of which @work saw the end
  * @ip_id: IPv4 ID of the next packet (owner); with DF set two engines of a QP
  *         may use the same one (RFC 6864)
  */
@@ -76,7 +78,8 @@ struct rsoft_engine {
 	struct rsoft_early early;
 	struct work_struct work;
 	struct tasklet_struct kick;
-	int cpu;
+	unsigned long place;
+	unsigned long settled;
 	u16 ip_id;
 };
 
@@ -171,6 +174,12 @@ void rsoft_engine_again(struct rsoft_engine *e);
  * second CPU overtakes what still waits in the first one's. So an engine moves
  * only when none of its QP's bytes are in the stack; else the run goes on where
  * they were sent from.
+ *
+ * To a peer on this machine that is not enough: a received packet is taken off
+ * the stack's bytes before it comes to the peer's QP. An RC peer holds what came
+ * early; a UC peer drops the message. So a UC engine moves only after its work
+ * went on where it sent last: by the end of a work the softirq that received
+ * what was sent there has ended.
  *
  * Context: BH disabled.
  *
