@@ -33,7 +33,8 @@ struct rsoft_link;
 #define RSOFT_MAX_MSG		0x80000000u
 #define RSOFT_MAX_FRMR_PAGES	1024
 #define RSOFT_MAX_MR_SIZE	BIT_ULL(39)
-#define RSOFT_GID_TABLE_LEN	1024
+/* As RoCE NICs have it: each entry costs three files in sysfs with each link. */
+#define RSOFT_GID_TABLE_LEN	256
 #define RSOFT_PKEY_TABLE_LEN	1
 #define RSOFT_PORT		1
 
