@@ -23,6 +23,7 @@ from script import TIMELINES
 import responder    # noqa: F401
 import refusals     # noqa: F401
 import requester    # noqa: F401
+import stalled      # noqa: F401
 import unreliable   # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -22,7 +22,8 @@ in_a ethtool -K $IFA tx-udp-segmentation off gro off tx off > /dev/null &&
 wait_for 5 gid_index "$DEVA" $A4 > /dev/null || fail "no GID for $A4"
 wait_for 5 gid_index "$DEVA" $A6 > /dev/null || fail "no GID for $A6"
 # The device is seen from this namespace too, and its counters only here.
-/usr/bin/python3 "$HERE/wire/timelines.py" "$DEVA" /run/netns/b "$IFB" \
+DEVICE_NETNS=a DEVICE_IF=$IFA \
+	/usr/bin/python3 "$HERE/wire/timelines.py" "$DEVA" /run/netns/b "$IFB" \
 	$MACB $MACA "$P4,$A4;$P6,$A6" ${KTAP_PATTERN:+"$KTAP_PATTERN"} \
 	2> /run/timelines.err | awk '
 	/^(not )?ok - / { n++; sub(/ok -/, "ok " n " -") }
