@@ -77,7 +77,7 @@ static int place_cpu(unsigned long place)
 
 static unsigned long place_next(unsigned long place, int cpu)
 {
-	BUILD_BUG_ON(NR_CPUS > U16_MAX);
+	BUILD_BUG_ON(CONFIG_NR_CPUS > U16_MAX);
 	return (place | U16_MAX) + 1 + cpu;
 }
 

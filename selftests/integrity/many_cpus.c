@@ -31,7 +31,7 @@ struct how {
 };
 
 static const struct how *how;
-static volatile bool stop;
+static bool stop;			/* the barrier orders it */
 
 static void pin(int number)
 {
