@@ -12,22 +12,37 @@ export TREE HERE
 # shellcheck source=selftests/lib/all.sh
 . "$HERE/lib/all.sh"
 
+# capture_starts FILE MTU: a slot of the kernel's buffer holds a packet as it may be
+# at this path MTU, so that many fit; 256 bytes are more than all headers.
 capture_starts()
 {
 	# what the one before said must not be taken for its word
 	: > /run/tcpdump.log
 	# exec: the pid is tcpdump's
-	( exec ip netns exec a tcpdump -i "$IFA" -s 9216 -B 131072 \
+	( exec ip netns exec a tcpdump -i "$IFA" -s $(($2 + 256)) -B 131072 \
 		--immediate-mode -c "$PACKETS" \
 		-Z root -w "$1" udp port 4791 2> /run/tcpdump.log ) &
 	TCPDUMP=$!
 	wait_for 100 grep -q 'listening on' /run/tcpdump.log
 }
 
+# shellcheck disable=SC2317  # wait_for calls it
+# all_taken: tcpdump has read what the kernel held for it, or has what it wanted.
+all_taken()
+{
+	local taken came
+	proc_gone "$TCPDUMP" && return 0
+	kill -USR1 "$TCPDUMP" 2> /dev/null
+	pause 0.2
+	# tcpdump: N packets captured, N packets received by filter, ...
+	read -r taken came < <(awk '/^tcpdump: [0-9]+ packets? captured, / {
+		n = $2 " " $5 } END { print n }' /run/tcpdump.log)
+	[ -n "$came" ] && ((taken >= came))
+}
+
 capture_ends()
 {
-	# what the kernel holds for it
-	pause 0.3
+	wait_for 100 all_taken
 	kill "$TCPDUMP" 2> /dev/null
 	wait "$TCPDUMP"
 	tail -n 3 /run/tcpdump.log | sed 's/^/# tcpdump: /'
@@ -40,7 +55,7 @@ one()
 	name=${rest%%:*}
 	mtu=${rest#*:}
 	file=/run/out/${name//\//_}.$mtu.pcap
-	capture_starts "$file" || {
+	capture_starts "$file" "$mtu" || {
 		kill "$TCPDUMP" 2> /dev/null
 		fail "tcpdump does not listen: $(cat /run/tcpdump.log)"
 	}
