@@ -159,7 +159,10 @@ static void probes_start_anew(const void *arg)
 	fill(&p);
 	learn_rtt(&p);
 	probes = fault_counter(&p.ea, "probes");
-	/* ten packets and probes after 2, 4, .. 256 ms */
+	/*
+	 * Ten packets and probes after 2, 4, .. 256 ms; fewer where answers take long,
+	 * and then the time-out, which sends all again.
+	 */
 	fault_add(&p.ea, "drop dir=tx op=request count=18");
 	start = vt_now_us();
 	post(&p, IBV_WR_RDMA_WRITE, 1, 0, 10 * 256);
@@ -167,7 +170,7 @@ static void probes_start_anew(const void *arg)
 	first = vt_now_us() - start;
 	VT_EXPECT(first >= 256 * MSEC, "%d us", (int)first);
 	probes = fault_counter(&p.ea, "probes") - probes;
-	VT_EXPECT(probes >= 8, "%d probes, %u dropped in %d us", (int)probes,
+	VT_EXPECT(probes >= 4, "%d probes, %u dropped in %d us", (int)probes,
 		  fault_hits(&p.ea), (int)first);
 	fault_clear(&p.ea);
 	fault_add(&p.ea, "drop dir=tx op=write_last");
