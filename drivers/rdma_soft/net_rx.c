@@ -406,9 +406,13 @@ static const u8 *rsoft_piece(const struct sk_buff *skb, struct rsoft_walk *walk,
 
 /* --- runs --------------------------------------------------------------- */
 
-/* Add a packet to the run, or deliver the run and begin the next with it. */
-static void rsoft_run_add(const struct rsoft_in *in, struct rsoft_run *run,
-			  u32 off, u32 len, u16 ip_id)
+/*
+ * Add a packet to the run, or deliver the run and begin the next with it. Inline
+ * where packets arrive: the injector's calls must cost nothing there.
+ */
+static __always_inline void rsoft_run_add(const struct rsoft_in *in,
+					  struct rsoft_run *run, u32 off,
+					  u32 len, u16 ip_id)
 {
 	u8 buf[sizeof(struct rsoft_bth)];
 	const u8 *bth = NULL;
@@ -523,6 +527,13 @@ static struct sk_buff *rsoft_in_copy(const struct rsoft_in *in, u32 done,
 	return skb;
 }
 
+static noinline void rsoft_in_pass(const struct rsoft_in *in,
+				   struct rsoft_run *run, u32 off, u32 len,
+				   u16 ip_id)
+{
+	rsoft_run_add(in, run, off, len, ip_id);
+}
+
 /* Describe a single packet that rsoft_in_copy() made. */
 static void rsoft_in_single(struct rsoft_in *one, const struct rsoft_in *in,
 			    struct sk_buff *skb, u32 len, u16 ip_id)
@@ -539,7 +550,7 @@ static void rsoft_in_one(const struct rsoft_in *one)
 {
 	struct rsoft_run run = {};
 
-	rsoft_run_add(one, &run, one->off, one->len, one->ip_id);
+	rsoft_in_pass(one, &run, one->off, one->len, one->ip_id);
 	rsoft_run_end(one, &run);
 	consume_skb(one->skb);
 }
@@ -617,13 +628,13 @@ static void rsoft_in_judge(const struct rsoft_in *in, struct rsoft_run *run,
 
 	if (len < RSOFT_RX_MIN ||
 	    skb_copy_bits(in->skb, in->off + done, bth, sizeof(bth))) {
-		rsoft_run_add(in, run, in->off + done, len, ip_id);
+		rsoft_in_pass(in, run, in->off + done, len, ip_id);
 		return;
 	}
 	rsoft_inject_view(bth, &pkt);
 	v = rsoft_inject_judge(in->owner, RSOFT_PLACE_WIRE, &pkt);
 	if (v.what == RSOFT_INJECT_NONE) {
-		rsoft_run_add(in, run, in->off + done, len, ip_id);
+		rsoft_in_pass(in, run, in->off + done, len, ip_id);
 	} else {
 		rsoft_run_end(in, run);
 		passes = rsoft_in_apply(in, done, len, ip_id, &pkt, &v);

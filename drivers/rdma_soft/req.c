@@ -588,15 +588,21 @@ static void req_advance(struct rsoft_qp *qp, struct rsoft_swqe *wqe)
 }
 
 /* A fault on purpose: the WQE ends in error before this packet is built. */
-static bool req_injected(struct rsoft_qp *qp, struct rsoft_swqe *wqe,
-			 const struct rsoft_pkt *pkt)
+static noinline bool req_inject(struct rsoft_qp *qp, struct rsoft_swqe *wqe,
+				const struct rsoft_pkt *pkt)
 {
 	enum ib_wc_status status;
 
-	if (!rsoft_inject_steps() || !rsoft_inject_send(qp, pkt, &status))
+	if (!rsoft_inject_send(qp, pkt, &status))
 		return false;
 	wqe->status = status;
 	return true;
+}
+
+static bool req_injected(struct rsoft_qp *qp, struct rsoft_swqe *wqe,
+			 const struct rsoft_pkt *pkt)
+{
+	return rsoft_inject_steps() && req_inject(qp, wqe, pkt);
 }
 
 /* Make room in the batch for a packet; false if the stack must take bytes first. */

@@ -436,13 +436,11 @@ static void resp_rc_execute(struct rsoft_qp *qp, struct resp_run *run,
 }
 
 /* A fault on purpose: answer without executing the request. */
-static bool resp_injected(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
+static noinline bool resp_inject(struct rsoft_qp *qp,
+				 const struct rsoft_pkt *pkt)
 {
-	struct rsoft_verdict v;
+	struct rsoft_verdict v = rsoft_inject_request(qp, pkt);
 
-	if (!rsoft_inject_steps())
-		return false;
-	v = rsoft_inject_request(qp, pkt);
 	switch (v.what) {
 	case RSOFT_INJECT_RNR:
 		rsoft_ack_rnr(qp);
@@ -461,6 +459,11 @@ static bool resp_injected(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
 	default:
 		return false;
 	}
+}
+
+static bool resp_injected(struct rsoft_qp *qp, const struct rsoft_pkt *pkt)
+{
+	return rsoft_inject_steps() && resp_inject(qp, pkt);
 }
 
 /* A request behind a gap: keep it, unless the peer will send all again. */
