@@ -344,9 +344,11 @@ static void early_sum(const void *arg)
 	held = fault_counter(&late.eb, "early_held") - held;
 	dropped = fault_counter(&late.eb, "early_drops") - dropped;
 	vt_note("%d kept of one more, %d not", (int)held, (int)dropped);
-	/* less than one skb's room each was left by the others */
-	VT_EXPECT(held <= 2 * VT_ARRAY_SIZE(full), "%d kept", (int)held);
-	VT_EXPECT(dropped, "nothing came that could have been kept");
+	/*
+	 * Less than one skb's room each was left by the others; more where those had
+	 * one come again meanwhile. A QP alone has most of it kept, see early_cap.
+	 */
+	VT_EXPECT(held < dropped, "%d kept, %d not", (int)held, (int)dropped);
 
 	fault_clear(&late.ea);
 	for (i = 0; i < VT_ARRAY_SIZE(full); i++)
