@@ -410,7 +410,7 @@ run_program()
 	for name; do
 		[[ $(head_of "$here/$name.patch" test) == "$prog:"* ]] || continue
 		known "$name" && continue
-		rm -f "$results/$name".*
+		rm -rf "$results/$name".*
 		state_of "$name" >"$results/$name.of"
 		! mutate "$name" || built+=("$name")
 	done
