@@ -6,26 +6,10 @@
 # one QP depends on the machine and is only reported.
 # shellcheck source=selftests/lib/all.sh
 . "${HERE:?start this by selftests/run.sh}/lib/all.sh"
+# shellcheck source=selftests/scale/load.sh
+. "$HERE/scale/load.sh"
 
 T=/sys/kernel/tracing
-SECONDS_EACH=4
-RATE=
-
-# flows ARGUMENTS: sets RATE (KB/s) and MESSAGES
-flows()
-{
-	local out us
-	out=$("$BUILD/scale/flows" "$@") || fail "flows $*: $out"
-	MESSAGES=$(sed -n 's/^flows: \([0-9]*\) in .*/\1/p' <<< "$out")
-	us=$(sed -n 's/.* in \([0-9]*\) us/\1/p' <<< "$out")
-	[ -n "$us" ] || fail "flows $*: $out"
-	RATE=$((MESSAGES * $4 * 1000 / us * 1000 / 1024))
-}
-
-two_cpus()
-{
-	[ "$(nproc)" -ge 2 ] || fail "this machine has one CPU"
-}
 
 median()
 {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Not a test of its own: WRITEs over several QPs at once, for cores.sh.
+ * Not a test of its own: WRITEs over several QPs at once, for cores.sh and
+ * lockstat.sh.
  *
  *   flows QPS THREADS SECONDS BYTES [shared]
  *
  * THREADS threads (a divisor of QPS), each tied to a CPU of its own as far as
  * there are, keep QPS / THREADS QPs full of WRITEs of BYTES, from end A to end
  * B. With "shared" all QPs have one CQ. Prints "flows: MESSAGES in US us", and
- * exits with 0 if each WRITE was completed without an error.
+ * exits with 0 if each WRITE was completed without an error. The shell commands
+ * FLOWS_BEFORE and FLOWS_AFTER of the environment run when the QPs are connected,
+ * and when the last WRITE is completed: between them there is only the data path.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -129,6 +132,14 @@ static void finish(void)
 	}
 }
 
+/* The shell command that this variable holds, if any. */
+static void command_of(const char *variable)
+{
+	const char *command = getenv(variable);
+
+	VT_ASSERT(!command || !system(command), "%s: %s", variable, command);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread[MAX_QPS];
@@ -147,6 +158,7 @@ int main(int argc, char **argv)
 	    f.qps % f.threads || f.bytes < 1)
 		return 2;
 	up(argc > 5);
+	command_of("FLOWS_BEFORE");
 	start = vt_now_us();
 	f.end_us = start + atoi(argv[3]) * 1000000ull;
 	for (t = 0; t < f.threads; t++)
@@ -158,5 +170,6 @@ int main(int argc, char **argv)
 	printf("flows: %lu in %llu us\n", done,
 	       (unsigned long long)(vt_now_us() - start));
 	finish();
+	command_of("FLOWS_AFTER");
 	return 0;
 }

@@ -14,6 +14,8 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/build/common.sh
 . "$here/../../scripts/build/common.sh"
+# shellcheck source=scripts/build/kconfig.sh
+. "$here/../../scripts/build/kconfig.sh"
 
 variant=${1:-}
 case $variant in
@@ -26,38 +28,8 @@ for c in gcc:gcc make:make flex:flex bison:bison bc:bc; do
 	need "${c%%:*}" "${c#*:}"
 done
 
-# wanted_symbols: what the fragments ask for, a later one overriding.
-wanted_symbols()
-{
-	cat "${fragments[@]}" | awk '
-		/^CONFIG_/ { name = $0; sub(/=.*/, "", name); want[name] = $0; next }
-		/^# CONFIG_.* is not set$/ { want[$2] = $0 }
-		END { for (name in want) print want[name] }' | sort
-}
-
-# verify_config FILE: each wanted symbol took, or say which did not.
-verify_config()
-{
-	local line bad=0
-
-	while read -r line; do
-		grep -qxF -- "$line" "$1" && continue
-		# "is not set" is also true when the symbol does not exist.
-		case $line in
-		"# "*)
-			line=${line#\# }
-			grep -q "^${line%% *}=" "$1" || continue
-			;;
-		esac
-		info "did not take: $line"
-		bad=1
-	done < <(wanted_symbols)
-	return $bad
-}
-
 src=$("$TOP/scripts/build/linux-source.sh") || exit 1
-key=$(hash_of "$(basename "$(dirname "$src")")" "$(wanted_symbols)" \
-	"$(gcc -dumpfullversion)" "$(sha256sum <"$src/Makefile")")
+key=$(kernel_key "$src")
 out=$CACHE/uml-$variant-$key
 
 cache_lock "uml-$variant-$key"
@@ -75,14 +47,7 @@ kmake()
 	nice make -C "$src" ARCH=um O="$out" "$@" >>"$log" 2>&1
 }
 
-kmake tinyconfig || die "tinyconfig failed, see $log"
-wanted_symbols >"$out/wanted.config"
-(cd "$src" && ARCH=um scripts/kconfig/merge_config.sh -m -O "$out" \
-	"$out/.config" "$out/wanted.config") >>"$log" 2>&1 ||
-	die "merge_config.sh failed, see $log"
-kmake olddefconfig || die "olddefconfig failed, see $log"
-verify_config "$out/.config" ||
-	die "the configuration above is not possible with this source"
+configure "$src" um "$out" "$log"
 if ! kmake -j"$JOBS"; then
 	grep -E 'error:|Error ' "$log" | tail -n 20 >&2
 	die "UML kernel build failed, see $log"

@@ -46,12 +46,13 @@ usage()
 	Exit status: that of the command, or 200 kernel panic or oops, 201 time-out,
 	202 the harness could not run, 203 the VM ended without a status,
 	204 warning in dmesg (with --check-dmesg).
-	Environment: RDMA_SOFT_CACHE (cache folder), VM_ACCEL, VM_KERNEL, VM_TIMEOUT, VM_SMP, VM_MEM (defaults).
+	Environment: RDMA_SOFT_CACHE (cache folder), VM_ACCEL, VM_KERNEL, VM_MODULE, VM_TIMEOUT, VM_SMP, VM_MEM
+	(defaults).
 	USAGE
 }
 
 mode='' smp=${VM_SMP:-2} mem=${VM_MEM:-2G} icount='' timeout=${VM_TIMEOUT:-} out='' kernel=${VM_KERNEL:-}
-module=$TREE/drivers/rdma_soft/rdma_soft.ko append='' accel=${VM_ACCEL:-auto} name=vm1 checkdmesg=''
+module=${VM_MODULE:-$TREE/drivers/rdma_soft/rdma_soft.ko} append='' accel=${VM_ACCEL:-auto} name=vm1 checkdmesg=''
 netdevs=() envs=() extra=() job=()
 while [ $# -gt 0 ]; do
 	opt=$1
