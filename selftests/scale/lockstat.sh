@@ -131,14 +131,19 @@ t_own_cq()
 	done
 }
 
-# What cannot be seen is no proof: QPs that share a CQ must wait for its lock.
+# What cannot be seen is no proof: QPs that share a CQ must wait for its lock. On a
+# host whose CPUs take turns they seldom do, so there is more than one try.
 t_shared_cq()
 {
+	local i
 	two_cpus
 	statistics_on
-	contended 4 2 $SECONDS_EACH 64 shared
-	report "four QPs that share a CQ" 64
-	((CQ > 0)) || fail "no contention seen where there must be some"
+	for i in 1 2 3 4 5; do
+		contended 4 2 $SECONDS_EACH 64 shared
+		report "four QPs that share a CQ, try $i" 64
+		((CQ == 0)) || return 0
+	done
+	fail "no contention seen where there must be some"
 }
 
 rig_up 1500
