@@ -5,13 +5,15 @@
 
 CM_TIMEOUT=${CM_TIMEOUT:-40}
 
-# cm_listening PORT: an rdma_cm listener of namespace b on that port.
+# cm_listening PORT: an rdma_cm listener of namespace b on that port. Who listens on
+# any address gets one on each device, one after the other, and each says LISTEN
+# before it can be found: wait for that, too.
 cm_listening()
 {
 	# asking costs the server more CPU time than its start: ask seldom
 	pause 0.2
 	in_b rdma resource show cm_id 2> /dev/null |
-		grep -q "state LISTEN.*:$1\b"
+		grep -q "state LISTEN.*:$1\b" && pause 0.3
 }
 
 # tcp_listening PORT: the same for TCP, in the namespace of the server.
