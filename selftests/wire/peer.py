@@ -125,12 +125,12 @@ class Peer:
 
     def expect(self, name, what="", **fields):
         """
-        The next packet must be this one; fields are of BTH and AETH. The one
-        before may come once more: on a busy machine our answer was late, and
-        the device asked.
+        The next packet must be this one; fields are of BTH and AETH. The
+        request before may come once more: on a busy machine our answer was
+        late, and the device asked.
         """
         p = self.next(PATIENCE)
-        while (p is not None and "psn" in fields and
+        while (p is not None and not p.op.response and "psn" in fields and
                p.psn != fields["psn"] and (p.psn, str(p.op)) == self.last):
             p = self.next(PATIENCE)
         check(p is not None, f"no {name} {what}")
