@@ -293,12 +293,12 @@ static void early_cap(const void *arg)
 static void settle(const struct vt_end *b)
 {
 	uint64_t last = 0, now;
-	int same = 0;
+	int quiet = 0;
 
-	while (same < 10) {
+	while (quiet < 10) {
 		now = fault_counter(b, "early_held") +
 		      fault_counter(b, "early_drops");
-		same = now && now == last ? same + 1 : 0;
+		quiet = now && now == last ? quiet + 1 : 0;
 		last = now;
 		usleep(20 * MSEC);
 	}

@@ -81,8 +81,8 @@ judge()
 	}' $CLASSES $STAT
 }
 
-# contended ARGUMENTS-OF-FLOWS: the load with statistics of its data path; prints
-# judge's lines. Statistics end with the first complaint of lockdep.
+# contended ARGUMENTS-OF-FLOWS: the load with statistics of its data path; judge's
+# lines are in $JUDGED. Statistics end with the first complaint of lockdep.
 contended()
 {
 	rm -f $STAT
