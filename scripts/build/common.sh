@@ -21,6 +21,14 @@ die()
 	exit 1
 }
 
+# help_or FILE [ARGUMENT]: the comment at FILE's head for -h; ends the script then
+help_or()
+{
+	case ${2:-} in
+	-h | --help) sed -n '4,/^set -u/s/^# \{0,1\}//p' "$1" | sed '$d'; exit 0 ;;
+	esac
+}
+
 # need COMMAND PACKAGE: the error names what to install.
 need()
 {

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # Sourced, after common.sh, by those who build a kernel of a tinyconfig and
-# fragments. They define fragments, an array of files, and kmake, which runs make
-# in the source with O= set. Functions only; nothing happens at source time.
+# fragments. They define fragments, an array of files. Functions only; nothing
+# happens at source time.
 
 # wanted_symbols: what the fragments ask for, a later one overriding.
 wanted_symbols()
@@ -42,11 +42,33 @@ kernel_key()
 		"$(gcc -dumpfullversion)" "$(sha256sum <"$1/Makefile")"
 }
 
-# configure SOURCE ARCH FOLDER LOG: FOLDER/.config, as wanted
+# kernel_or_folder NAME ARCH RESULT: if the cache has that kernel, with the executable
+# RESULT, prints its folder and ends the script; else sets src, arch, out, an empty
+# folder for it, and log.
+kernel_or_folder()
+{
+	arch=$2
+	src=$("$TOP/scripts/build/linux-source.sh") || exit 1
+	out=$CACHE/$1-$(kernel_key "$src")
+	log=$out/build.log
+
+	cache_lock "${out##*/}"
+	if [ -e "$out/.complete" ] && [ -x "$out/$3" ]; then
+		echo "$out"
+		exit 0
+	fi
+	rm -rf "$out"
+	mkdir -p "$out" || die "cannot create $out; set RDMA_SOFT_CACHE"
+}
+
+kmake()
+{
+	nice make -C "$src" ARCH="$arch" O="$out" "$@" >>"$log" 2>&1
+}
+
+# configure: the folder's .config, as wanted
 configure()
 {
-	local src=$1 arch=$2 out=$3 log=$4
-
 	kmake tinyconfig || die "tinyconfig failed, see $log"
 	wanted_symbols >"$out/wanted.config"
 	(cd "$src" && ARCH=$arch scripts/kconfig/merge_config.sh -m -O "$out" \
@@ -55,4 +77,19 @@ configure()
 	kmake olddefconfig || die "olddefconfig failed, see $log"
 	verify_config "$out/.config" ||
 		die "the configuration above is not possible with this source"
+}
+
+# kernel_make ARGUMENTS: make them, or say what did not compile
+kernel_make()
+{
+	kmake "$@" && return
+	grep -E 'error:|Error ' "$log" | tail -n 20 >&2
+	die "the kernel does not build, see $log"
+}
+
+# kernel_built: it is whole; print its folder
+kernel_built()
+{
+	touch "$out/.complete"
+	echo "$out"
 }

@@ -7,14 +7,6 @@
 #   run PLACE                            the tests there, as TAP
 #   figures PLACE LOG PASS FAIL SECONDS  prints what the summary says of them
 
-# help_or FILE [ARGUMENT]: the comment at FILE's head for -h; ends the script then
-help_or()
-{
-	case ${2:-} in
-	-h | --help) sed -n '4,/^set -u/s/^# \{0,1\}//p' "$1" | sed '$d'; exit 0 ;;
-	esac
-}
-
 # in_places NAME PLACE...: one after the other, logs in build/NAME, and last the
 # figures of all. Status 0 only if each had tests and all of them passed.
 in_places()

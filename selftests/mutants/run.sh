@@ -35,7 +35,7 @@ parse()
 		--list) list=1 ;;
 		--fresh) fresh=1 ;;
 		--jobs) guests=${2:?--jobs needs a number}; shift ;;
-		-h | --help) sed -n '4,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d'; exit 0 ;;
+		-h | --help) help_or "$0" "$1" ;;
 		-*) die "unknown option $1, see --help" ;;
 		*) patterns+=("$1") ;;
 		esac

@@ -28,30 +28,9 @@ for c in gcc:gcc make:make flex:flex bison:bison bc:bc; do
 	need "${c%%:*}" "${c#*:}"
 done
 
-src=$("$TOP/scripts/build/linux-source.sh") || exit 1
-key=$(kernel_key "$src")
-out=$CACHE/uml-$variant-$key
-
-cache_lock "uml-$variant-$key"
-if [ -e "$out/.complete" ] && [ -x "$out/linux" ]; then
-	echo "$out"
-	exit 0
-fi
-
-log=$out/build.log
-rm -rf "$out"
-mkdir -p "$out"
+kernel_or_folder "uml-$variant" um linux
 info "building UML kernel '$variant' in $out (some minutes)"
-kmake()
-{
-	nice make -C "$src" ARCH=um O="$out" "$@" >>"$log" 2>&1
-}
-
-configure "$src" um "$out" "$log"
-if ! kmake -j"$JOBS"; then
-	grep -E 'error:|Error ' "$log" | tail -n 20 >&2
-	die "UML kernel build failed, see $log"
-fi
+configure
+kernel_make -j"$JOBS"
 [ -x "$out/linux" ] || die "no $out/linux was built, see $log"
-touch "$out/.complete"
-echo "$out"
+kernel_built

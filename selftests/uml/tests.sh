@@ -35,7 +35,7 @@ parse()
 		--out) out=$2; shift ;;
 		--timeout) limit=$2; shift ;;
 		--build-only) run=0 ;;
-		-h | --help) sed -n '4,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d'; exit 0 ;;
+		-h | --help) help_or "$0" "$1" ;;
 		-*) die "unknown option $1, see --help" ;;
 		*:*) names+=("${1%%:*}"); subtest=${1#*:} ;;
 		*) names+=("$1") ;;

@@ -17,10 +17,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/build/kconfig.sh
 . "$here/../../scripts/build/kconfig.sh"
 
+help_or "$0" "$@"
 variant=${1:-}
 case $variant in
 lockstat) ;;
--h | --help) sed -n '4,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d'; exit 0 ;;
 *) die "usage: build-kernel.sh lockstat, see --help" ;;
 esac
 # shellcheck disable=SC2034  # for kconfig.sh
@@ -30,32 +30,13 @@ for c in gcc:gcc make:make flex:flex bison:bison bc:bc depmod:kmod; do
 	need "${c%%:*}" "${c#*:}"
 done
 
-src=$("$TOP/scripts/build/linux-source.sh") || exit 1
-key=$(kernel_key "$src")
-out=$CACHE/vm-$variant-$key
-
-cache_lock "vm-$variant-$key"
-if [ -e "$out/.complete" ]; then
-	echo "$out"
-	exit 0
-fi
-
-log=$out/build.log
-rm -rf "$out"
-mkdir -p "$out/vm" || die "cannot create $out; set RDMA_SOFT_CACHE"
+kernel_or_folder "vm-$variant" x86_64 vm/vmlinuz
+mkdir "$out/vm" || die "cannot create $out/vm"
 info "building the VM's kernel '$variant' in $out (1,400 files to compile)"
 use_ccache
-kmake()
-{
-	nice -n 10 make -C "$src" ARCH=x86_64 O="$out" "$@" >>"$log" 2>&1
-}
-
-configure "$src" x86_64 "$out" "$log"
-if ! kmake -j"$JOBS" bzImage modules ||
-	! kmake INSTALL_MOD_PATH="$out/vm" INSTALL_MOD_STRIP=1 modules_install; then
-	grep -E 'error:|Error ' "$log" | tail -n 20 >&2
-	die "the kernel does not build, see $log"
-fi
-cp "$out/arch/x86/boot/bzImage" "$out/vm/vmlinuz" || die "no bzImage, see $log"
-touch "$out/.complete"
-echo "$out"
+configure
+kernel_make -j"$JOBS" bzImage modules
+kernel_make INSTALL_MOD_PATH="$out/vm" INSTALL_MOD_STRIP=1 modules_install
+install -m 755 "$out/arch/x86/boot/bzImage" "$out/vm/vmlinuz" ||
+	die "no bzImage, see $log"
+kernel_built
